@@ -4,7 +4,9 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use sinew_boards::{AdvertisedAddress, BoardLimits, Boards, Bootstrap, HubConfig, OfferedTransport, Pictures};
+use sinew_boards::{
+    AdvertisedAddress, BoardLimits, Boards, Bootstrap, HubConfig, OfferedTransport, Pictures, VoiceRelay,
+};
 use sinew_gateway::Gateway;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +21,7 @@ pub struct MqttSockets {
 pub struct BoardsPlan {
     pub offer: OfferedTransport,
     pub pictures: Pictures,
+    pub relay: Option<VoiceRelay>,
     pub user_tools: bool,
     pub limits: BoardLimits,
     pub tls: Option<Arc<rustls::ServerConfig>>,
@@ -30,6 +33,7 @@ pub fn boards(gateway: &Gateway, plan: BoardsPlan) -> io::Result<Boards> {
     Boards::new(HubConfig {
         pictures: Some(plan.pictures),
         bootstrap: Some(Bootstrap { enrol: Arc::new(gateway.clone()), offer: plan.offer }),
+        relay: plan.relay,
         user_tools: plan.user_tools,
         limits: plan.limits,
         tls: plan.tls,

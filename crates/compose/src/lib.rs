@@ -11,6 +11,7 @@ pub mod brokers;
 pub mod config;
 mod error;
 pub mod families;
+pub mod relay;
 pub mod reload;
 mod seals;
 pub mod server;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sinew_boards::broker;
+use sinew_boards::relay::VoiceServer;
 use sinew_boards::{AdvertisedAddress, BoardLimits, OfferedTransport, Pictures};
 use sinew_front::Front;
 use sinew_front::dialout::{self, EndpointAddress};
@@ -21,6 +22,7 @@ use crate::board_listeners::{self, BoardsPlan, MqttSockets};
 use crate::brokers;
 use crate::error::{ComposeErrorKind, Error};
 use crate::families::{FamilyPlans, RunningFamilies};
+use crate::relay::RelayConfig;
 use crate::seals;
 use crate::state::{self, GatewayAddresses, LocalGateway, StartedBy, Takeover};
 use crate::tasks::TaskGroup;
@@ -44,6 +46,10 @@ pub struct ServerSettings {
     pub clients: sinew_front::FrontSettings,
     pub limits: BoardLimits,
     pub pictures: Pictures,
+    /// Which boards are relayed, and what their assistants may use.
+    pub relay: RelayConfig,
+    /// The voice server of relayed boards; `None` where none is relayed.
+    pub voice_server: Option<VoiceServer>,
     /// Brokers to offer the tools at.
     pub endpoints: Vec<(EndpointAddress, Shape)>,
     /// MQTT brokers, and what is found and offered there.
@@ -184,6 +190,7 @@ impl GatewayServer {
         let plan = BoardsPlan {
             offer: settings.offer,
             pictures: settings.pictures,
+            relay: settings.relay.relay(settings.voice_server, &gateway),
             user_tools: settings.gateway.user_tools,
             limits,
             tls: boards_tls,

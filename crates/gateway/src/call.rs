@@ -77,6 +77,23 @@ impl Gateway {
         self.start(Some(device), request, 0).await
     }
 
+    /// Records a call that was refused before it could be made, and gives the reason back.
+    pub async fn refuse(&self, request: &Request, error: ToolError) -> ToolError {
+        let record =
+            CallRecord::open(self.recorder().clone(), &request.who, request.door, &request.name, &request.args);
+        record.close(Err(error)).await.err().unwrap_or_else(|| ToolError::new(ErrorKind::Internal, "a refused call"))
+    }
+
+    /// Records something that is done to a device without a tool. What cannot be recorded must not be done.
+    pub async fn record(&self, who: &Principal, door: &'static str, device: &str, what: &str) -> Result<(), ToolError> {
+        self.recorder().audit.check()?;
+        let mut record = CallRecord::open(self.recorder().clone(), who, door, what, &Args::new());
+        if let Some(entry) = self.snapshot().entry(device) {
+            record.aim_at(&entry.id);
+        }
+        record.close(Ok(Outcome::default())).await.map(drop)
+    }
+
     /// `depth` counts the calls that this one is part of.
     pub(crate) async fn start(&self, device: Option<&str>, request: Request, depth: u8) -> Result<Outcome, ToolError> {
         match LabelCall::find(&self.snapshot(), device, &request) {

@@ -191,6 +191,12 @@ impl Gateway {
         self.snapshot().find_device(text)
     }
 
+    /// A device by the key that its family gave it.
+    pub fn find_device_by_key(&self, key: &DeviceKey) -> Option<DeviceView> {
+        let id = self.inner.registry.id_of(key)?;
+        self.snapshot().find_device(id.as_str())
+    }
+
     /// A device by id or given name; where there is none, the error names some that exist.
     pub fn device(&self, text: &str) -> Result<DeviceView, ToolError> {
         let snapshot = self.snapshot();

@@ -1,6 +1,11 @@
 //! Callers.
 
+use sinew_policy::CallerKind;
+
 use crate::shared::TokenKind;
+
+/// In front of the board's id in the name of a voice server.
+const RELAY: &str = "relay:";
 
 /// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +15,8 @@ pub struct Principal {
     /// Distinguishes callers of the same name: a token's id, or else the name.
     pub id: String,
     pub role: Role,
+    /// How it came in.
+    pub kind: CallerKind,
     /// Whether it uses a token that can be revoked; the gateway's own token and local callers cannot be revoked.
     pub revocable: bool,
 }
@@ -28,7 +35,20 @@ pub enum Role {
 impl Principal {
     pub fn new(name: impl Into<String>, role: Role) -> Principal {
         let name = name.into();
-        Principal { id: name.clone(), name, role, revocable: false }
+        Principal { id: name.clone(), name, role, kind: CallerKind::Token, revocable: false }
+    }
+
+    /// The voice server behind a relayed board: `relay:<board>` in the audit and in the policy.
+    pub fn relay(board: &str) -> Principal {
+        Principal { kind: CallerKind::Relay, ..Principal::new(format!("{RELAY}{board}"), Role::Client) }
+    }
+
+    /// The name by which rules know it.
+    pub(crate) fn policy_name(&self) -> &str {
+        match self.kind {
+            CallerKind::Relay => self.name.strip_prefix(RELAY).unwrap_or(&self.name),
+            _ => &self.name,
+        }
     }
 }
 

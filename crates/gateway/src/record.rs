@@ -104,6 +104,13 @@ impl CallRecord {
         CallRecord { audit, started: Instant::now(), has_tool: false, for_journal: None, row: Some(row) }
     }
 
+    /// Notes the device of something that is not a call of a tool.
+    pub(crate) fn aim_at(&mut self, device: &DeviceId) {
+        if let Some(row) = &mut self.row {
+            row.device = Some(device.clone());
+        }
+    }
+
     /// Notes the device and tool of the call.
     pub(crate) fn aim(&mut self, holder: Holder<'_>) {
         self.has_tool = true;

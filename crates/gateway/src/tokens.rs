@@ -112,7 +112,7 @@ impl Tokens {
             if is_same(&row.hash, &hash) && !row.is_expired(now) {
                 self.note_use(row, now);
                 let name = if row.label.is_empty() { row.id.clone() } else { row.label.clone() };
-                found = Some(Principal { name, id: row.id.clone(), role, revocable: true });
+                found = Some(Principal { id: row.id.clone(), revocable: true, ..Principal::new(name, role) });
             }
         }
         found

@@ -72,6 +72,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("sim", &["sinew sim board --count 3", "sinew sim phone"]),
     ("sim board", &["sinew sim board --count 3"]),
     ("sim http-board", &["sinew sim http-board --style zephyr"]),
+    ("sim voice", &["sinew sim voice --token secret"]),
+    ("sim say", &["sinew sim say board-ddee01 turn on the relay"]),
     ("sim phone", &["sinew sim phone --android 13"]),
     ("doctor", &["sinew doctor", "sinew doctor --config sinew.toml"]),
     ("config", &["sinew config check sinew.toml"]),

@@ -25,6 +25,10 @@ pub enum SimCommand {
     HttpBoard(SimHttpBoardArgs),
     /// Start virtual phones that the real adb connects to
     Phone(SimPhoneArgs),
+    /// Start a virtual voice server for relayed boards
+    Voice(SimVoiceArgs),
+    /// Say something to a virtual board, and show the conversation with its voice server
+    Say(SimSayArgs),
     /// Serve the fixture device of the official MCP conformance suite, on loopback and without a token
     // It asks for no token, so only builds for tests have it.
     #[cfg(debug_assertions)]
@@ -101,6 +105,34 @@ pub enum BoardKindArg {
     /// A sensor and relay board
     Relay,
 }
+
+#[derive(Args, Debug)]
+pub struct SimVoiceArgs {
+    /// Address to listen on
+    #[arg(long, value_name = "ADDR", default_value = VOICE_ADDRESS, value_parser = address)]
+    pub listen: SocketAddr,
+
+    /// Token that boards and relays must send
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct SimSayArgs {
+    /// Board to speak to: its id, or its hardware address for a board that is spoken to by somebody else
+    pub board: String,
+
+    /// What to say, in one argument or in several
+    #[arg(required = true)]
+    pub text: Vec<String>,
+
+    /// Address of the virtual voice server
+    #[arg(long, value_name = "ADDR", default_value = VOICE_ADDRESS, value_parser = address)]
+    pub voice: SocketAddr,
+}
+
+/// Where `sinew sim voice` and `sinew demo` have their voice server.
+pub const VOICE_ADDRESS: &str = "127.0.0.1:7303";
 
 #[derive(Args, Debug)]
 pub struct SimPhoneArgs {

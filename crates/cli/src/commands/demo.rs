@@ -1,20 +1,24 @@
 //! `sinew demo`: a gateway with virtual boards and a virtual phone, and the page that says how to use it.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_apps::AppWatcher;
-use sinew_compose::GatewayServer;
 use sinew_compose::config::{GatewayConfig, PhonesConfig};
+use sinew_compose::relay::{RelayConfig, SharedDevices};
 use sinew_compose::state::{self, StartedBy};
+use sinew_compose::{GatewayServer, ServerSettings};
 use sinew_gateway::Role;
 use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::board::{self, BoardConfig, BoardKind};
 use sinew_sim::phone::{LockScreen, PhoneConfig, RunningPhones, VirtualPhone};
+use sinew_sim::speech::Microphone;
+use sinew_sim::voice::{VirtualVoiceServer, VoiceHandle};
 use sinew_tool::DeviceEvent;
 
 use super::{story, tools};
-use crate::args::{DemoArgs, ReachArgs};
+use crate::args::{DemoArgs, ReachArgs, VOICE_ADDRESS};
 use crate::client::GatewayTarget;
 use crate::client_tokens::{self, NewTokens};
 use crate::error::{CliError, CliErrorKind};
@@ -28,8 +32,12 @@ const LABEL: &str = "demo board";
 /// 10 s: the boards connect within milliseconds; whatever takes this long has failed.
 const JOINING: Duration = Duration::from_secs(10);
 
+/// The board that keeps its voice assistant.
+const TALKING_BOARD: &str = "aa:bb:cc:dd:ee:01";
+const TALKING_BOARD_ID: &str = "board-ddee01";
+
 const BOARDS: [(BoardKind, &str); 4] = [
-    (BoardKind::Talking, "aa:bb:cc:dd:ee:01"),
+    (BoardKind::Talking, TALKING_BOARD),
     (BoardKind::Talking, "aa:bb:cc:dd:ee:02"),
     (BoardKind::Relay, "aa:bb:cc:dd:ee:03"),
     (BoardKind::Relay, "aa:bb:cc:dd:ee:04"),
@@ -46,8 +54,14 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
     settings.started_by = StartedBy::Demo;
     settings.gateway.access.approve_all = true;
     let mut stop = StopSignal::new()?;
+    let voice = relay_to_virtual_voice(&mut settings).await;
     let mut server = GatewayServer::open_taking_over(settings).await?;
-    let joined = printer.waiting("waiting for the virtual devices", connect(&mut server)).await;
+    let voice = voice.map(|voice| {
+        let handle = voice.handle();
+        server.spawn_device(|shutdown| voice.run(shutdown));
+        handle
+    });
+    let joined = printer.waiting("waiting for the virtual devices", connect(&mut server, voice.as_ref())).await;
     if let Err(failure) = joined {
         server.close(stop.wait()).await;
         return Err(failure);
@@ -64,18 +78,40 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
     Ok(server.run(async || stop.wait().await).await?)
 }
 
+/// One board of the demo talks to a virtual voice server. Without MQTT, or with a voice server in the configuration, none
+/// does.
+async fn relay_to_virtual_voice(settings: &mut ServerSettings) -> Option<VirtualVoiceServer> {
+    if settings.voice_server.is_some() || settings.mqtt.is_none() {
+        return None;
+    }
+    let usual: SocketAddr = VOICE_ADDRESS.parse().ok()?;
+    let voice = match VirtualVoiceServer::open(usual, None).await {
+        Ok(voice) => voice,
+        // Another demo may be running.
+        Err(_) => VirtualVoiceServer::open(SocketAddr::new(usual.ip(), 0), None).await.ok()?,
+    };
+    settings.relay = RelayConfig {
+        url: Some(voice.handle().url()),
+        boards: vec![TALKING_BOARD_ID.to_owned()],
+        share: SharedDevices::All,
+        ..RelayConfig::default()
+    };
+    settings.voice_server = settings.relay.server(false).ok()?;
+    Some(voice)
+}
+
 /// Real phones are not part of a demo.
 pub fn without_phones(config: GatewayConfig) -> GatewayConfig {
     GatewayConfig { phones: PhonesConfig { enabled: false, ..config.phones }, ..config }
 }
 
 /// Connects the virtual devices and waits until all of them are ready.
-pub async fn connect(server: &mut GatewayServer) -> Result<(), CliError> {
+pub async fn connect(server: &mut GatewayServer, voice: Option<&VoiceHandle>) -> Result<(), CliError> {
     let phone = phone().await?;
     server.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone.clone(), Profile::Full))));
     let mut apps = AppWatcher::new(Arc::new(phone), sinew_apps::WatchSettings::default(), server.gateway.announce());
     apps.refresh().await.map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))?;
-    connect_boards(server)?;
+    connect_boards(server, voice)?;
     wait_for_boards(server).await
 }
 
@@ -89,7 +125,7 @@ pub async fn phone() -> Result<VirtualPhone, CliError> {
 }
 
 /// Virtual boards that connect like real ones, each with a token of its own.
-fn connect_boards(server: &mut GatewayServer) -> Result<(), CliError> {
+fn connect_boards(server: &mut GatewayServer, voice: Option<&VoiceHandle>) -> Result<(), CliError> {
     let tokens = server.gateway.tokens();
     for old in tokens.list().into_iter().filter(|token| token.label == LABEL) {
         tokens.revoke(&old.id)?;
@@ -97,11 +133,16 @@ fn connect_boards(server: &mut GatewayServer) -> Result<(), CliError> {
     let trust = super::sim::trust(server.addresses.fingerprint.as_deref())?;
     for (kind, hardware_id) in BOARDS {
         let (_, token) = server.gateway.tokens().create(Role::Device(hardware_id.to_owned()), LABEL)?;
-        let config = BoardConfig {
+        let mut config = BoardConfig {
             token: Some(token),
             trust: trust.clone(),
             ..BoardConfig::new(&server.addresses.devices_url, hardware_id, kind)
         };
+        if let (TALKING_BOARD, Some(voice), Some(mqtt)) = (hardware_id, voice, &server.addresses.mqtt_url) {
+            let (microphone, _) = Microphone::new();
+            voice.add_microphone(hardware_id, microphone.clone());
+            (config.url, config.microphone) = (mqtt.clone(), Some(microphone));
+        }
         server.spawn_device(|shutdown| async { board::run(config, shutdown).await.map_err(std::io::Error::other) });
     }
     Ok(())

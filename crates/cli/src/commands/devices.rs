@@ -72,10 +72,12 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     for device in devices {
         let id = clean(&device.id);
         let trouble = Some(device.attribute("trouble")).filter(|trouble| !trouble.is_empty());
+        let relay = Some(device.attribute("relay")).filter(|state| !state.is_empty());
+        let relay = relay.map(|state| format!("voice relay: {state}"));
         let more = device.warnings.len().saturating_sub(MOST_WARNINGS);
         let more = (more > 0).then(|| format!("{more} more warnings; `sinew devices show {id}` shows them"));
         let warnings = device.warnings.iter().map(String::as_str).take(MOST_WARNINGS).chain(more.as_deref());
-        for line in device.remedy.as_deref().into_iter().chain(warnings).chain(trouble) {
+        for line in device.remedy.as_deref().into_iter().chain(warnings).chain(trouble).chain(relay.as_deref()) {
             print(&format!("{}\n", printer.wrap(&format!("{id}: {}", clean(line)), 2)));
         }
     }

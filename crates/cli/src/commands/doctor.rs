@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use sinew_api::Devices;
+use sinew_boards::relay::VoiceServer;
 use sinew_compose::android::AgentSetting;
 use sinew_compose::board_listeners::{guess_host, ota_url};
 use sinew_compose::brokers::BrokerConfig;
@@ -59,6 +60,7 @@ pub async fn run(args: DoctorArgs, printer: Printer) -> Result<(), CliError> {
     for broker in &config.brokers {
         checks.push(self::broker(broker).await);
     }
+    checks.extend(voice_server(&config).await);
     checks.push(adb().await);
     checks.push(agent(&config.phones.agent));
     checks.extend(companions().await);
@@ -121,6 +123,24 @@ impl DoctorCheck {
         }
         text
     }
+}
+
+/// The voice server of relayed boards takes connections.
+async fn voice_server(config: &GatewayConfig) -> Option<DoctorCheck> {
+    const NAME: &str = "voice server";
+    let probed = match config.relay.server(config.insecure_lan) {
+        Ok(None) => return None,
+        Ok(Some(VoiceServer::At(address))) => address.probe().await,
+        Ok(Some(VoiceServer::Ota(address))) => address.probe().await,
+        Err(problem) => Err(problem.message),
+    };
+    Some(match probed {
+        Ok(()) => DoctorCheck::ok(NAME, "the voice server of relayed boards answers"),
+        Err(why) => {
+            let remedy = "boards keep their tools and have no voice meanwhile; start the server, or correct [relay]";
+            DoctorCheck::problem(NAME, why, remedy)
+        }
+    })
 }
 
 fn state_directory(directory: &Path) -> DoctorCheck {

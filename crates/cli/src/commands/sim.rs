@@ -1,28 +1,34 @@
-//! `sinew sim`: virtual boards for a gateway elsewhere, virtual phones for adb, and the conformance fixture.
+//! `sinew sim`: virtual boards for a gateway elsewhere, virtual phones for adb, a virtual voice server, and the conformance
+//! fixture.
 
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sinew_compose::allow_many_sockets;
 use sinew_compose::state;
 use sinew_sim::board::{self, BoardConfig, Trust, hardware_id};
 use sinew_sim::crowd;
 use sinew_sim::http_board::HttpBoard;
 use sinew_sim::phone::{AgentStandIn, PhoneClock, PhoneConfig, RunningPhones};
+use sinew_sim::voice::{self, VirtualVoiceServer};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{BoardKindArg, SimArgs, SimBoardArgs, SimCommand, SimHttpBoardArgs, SimPhoneArgs};
+use crate::args::{
+    BoardKindArg, SimArgs, SimBoardArgs, SimCommand, SimHttpBoardArgs, SimPhoneArgs, SimSayArgs, SimVoiceArgs,
+};
 use crate::error::{CliError, CliErrorKind};
 use crate::fingerprint::Fingerprint;
 use crate::stop::StopSignal;
-use crate::terminal::{Printer, print};
+use crate::terminal::{Printer, clean, print};
 
 pub async fn run(args: SimArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
         SimCommand::Board(args) => boards(*args, printer).await,
         SimCommand::HttpBoard(args) => http_board(args, printer).await,
         SimCommand::Phone(args) => phones(args, printer).await,
+        SimCommand::Voice(args) => voice_server(args, printer).await,
+        SimCommand::Say(args) => say(args, printer).await,
         #[cfg(debug_assertions)]
         SimCommand::Conformance { listen } => conformance::run(listen, printer).await,
     }
@@ -97,6 +103,64 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
     shutdown.cancel();
     while tasks.join_next().await.is_some() {}
     outcome
+}
+
+async fn voice_server(args: SimVoiceArgs, printer: Printer) -> Result<(), CliError> {
+    let mut stop = StopSignal::new()?;
+    let server = VirtualVoiceServer::open(args.listen, args.token.as_deref()).await.map_err(|error| {
+        let message = format!("cannot listen on {}: {error}; choose another with --listen", args.listen);
+        CliError::new(CliErrorKind::AddressTaken, message)
+    })?;
+    let url = server.handle().url();
+    print(&if printer.is_json() {
+        format!("{}\n", json!({"url": url}))
+    } else {
+        format!(
+            "A virtual voice server is at {url}; Ctrl-C ends it. Relay boards to it with `[relay]` in sinew.toml.\n"
+        )
+    });
+    let shutdown = CancellationToken::new();
+    let mut running = std::pin::pin!(server.run(shutdown.clone()));
+    let ran = tokio::select! {
+        ran = &mut running => ran,
+        () = stop.wait() => {
+            shutdown.cancel();
+            running.await
+        }
+    };
+    ran.map_err(|error| CliError::new(CliErrorKind::Io, format!("the voice server failed: {error}")))
+}
+
+async fn say(args: SimSayArgs, printer: Printer) -> Result<(), CliError> {
+    let show = |step: &Value| {
+        if printer.is_json() {
+            print(&format!("{step}\n"));
+        } else if let Some(line) = describe_step(step) {
+            print(&format!("{}\n", clean(&line)));
+        }
+    };
+    let said = voice::say::say(&args.voice.to_string(), &args.board, &args.text.join(" "), show).await;
+    said.map_err(|why| CliError::new(CliErrorKind::NoGateway, why))
+}
+
+/// One step of a conversation, in a line; `None` for what is not worth one.
+fn describe_step(step: &Value) -> Option<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let payload = &step["payload"];
+    match (step["type"].as_str()?, step["state"].as_str().unwrap_or_default()) {
+        ("hello", _) if !step["features"].is_null() => Some("board  → voice server: hello, through Sinew".to_owned()),
+        ("listen", "start") => Some("board  → voice server: sound".to_owned()),
+        ("stt", _) => Some(format!("voice server heard: {}", text(&step["text"]))),
+        ("mcp", _) if payload["method"] == "tools/call" => {
+            let (name, args) = (text(&payload["params"]["name"]), &payload["params"]["arguments"]);
+            Some(format!("voice server → Sinew: call {name} {args}"))
+        }
+        ("mcp", _) if payload["result"]["content"].is_array() => {
+            Some(format!("Sinew  → voice server: {}", text(&payload["result"]["content"][0]["text"])))
+        }
+        ("tts", "sentence_start") => Some(format!("voice server → board: \"{}\" and sound", text(&step["text"]))),
+        _ => None,
+    }
 }
 
 /// The agent for a computer, which the virtual phone may run.

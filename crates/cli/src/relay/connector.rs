@@ -217,7 +217,7 @@ async fn open(
         opened => opened?,
     };
     if demo {
-        demo::connect(&mut server).await?;
+        demo::connect(&mut server, None).await?;
     }
     Ok(server)
 }

@@ -44,7 +44,8 @@ const KEEPERS: &[(&str, &[&str])] = &[
     ("axum", &["front"]),
     ("rcgen", &["front"]),
     // The benchmark calls boards without a gateway, as the measure of what the gateway adds.
-    ("tokio-tungstenite", &["boards", "runner", "front", "bench"]),
+    // The virtual voice server is a WebSocket server.
+    ("tokio-tungstenite", &["boards", "runner", "front", "bench", "sim"]),
     ("mqtt-protocol-core", &["mqtt"]),
     ("rustix", &["serial"]),
     ("rusqlite", &["gateway"]),

@@ -22,6 +22,7 @@ use sinew_tool::{Value, json};
 use crate::brokers;
 use crate::error::{ComposeErrorKind, Error};
 use crate::families::FamilyPlans;
+use crate::relay::RelayConfig;
 use crate::server::{CertificateSource, ServerSettings};
 use crate::state::{self, StartedBy};
 
@@ -59,6 +60,8 @@ sinew_tool::settings! {
         pub clients: sinew_front::FrontSettings = sinew_front::FrontSettings::default();
         /// How boards are served.
         pub boards: BoardsConfig = BoardsConfig::default();
+        /// Boards that keep their voice assistant.
+        pub relay: RelayConfig = RelayConfig::default();
         /// Android phones that adb sees. They are found by themselves once an adb server runs, which is started where
         /// `adb` is on the PATH; without adb nothing happens.
         pub phones: PhonesConfig = PhonesConfig::default();
@@ -178,6 +181,8 @@ impl GatewayConfig {
         }
         brokers::check(&self.brokers)?;
         FamilyPlans::of(self)?;
+        // Whether plain text is allowed may be said on the command line.
+        self.relay.server(true)?;
         let mut problems = self.access().check();
         problems.retain(|problem| problem.severity == Severity::Error);
         problems.into_iter().next().map_or(Ok(()), |problem| Err(ConfigProblem::at(problem.key, problem.message)))
@@ -237,6 +242,7 @@ impl GatewayConfig {
         if let Some(address) = mqtt {
             check_exposure("mqtt", address, devices_tls, "devices-tls", open)?;
         }
+        let voice_server = self.relay.server(open)?;
         let advertise = flags.advertise.clone().or(self.boards.advertise.clone());
         hosts::check_advertised(&advertise)
             .map_err(|why| ConfigProblem::at("boards.advertise", format!("`advertise` {why}")))?;
@@ -264,6 +270,8 @@ impl GatewayConfig {
             gateway: sinew_gateway::Settings { access, journal: self.journal, budgets: self.budgets, ..self.gateway },
             clients: self.clients,
             pictures,
+            relay: self.relay,
+            voice_server,
             endpoints,
             brokers,
             families,

@@ -2,4 +2,5 @@
 
 #![allow(clippy::panic)]
 
+mod relay;
 mod stopping;

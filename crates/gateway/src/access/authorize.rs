@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use sinew_policy::{Decision, OverLimit, Reason, RunningCall, Verdict};
+use sinew_policy::{CallerKind, Decision, OverLimit, Reason, RunningCall, Verdict};
 use sinew_tool::text::clean_line;
 use sinew_tool::{Args, Digest, ErrorKind, ToolError};
 
@@ -46,7 +46,11 @@ impl Access {
             Verdict::Deny => return Err(denied(holder, &decision.reason)),
         };
         if must_ask {
-            let wait = decision.ask.wait.min(CLIENT_PATIENCE.saturating_sub(budget));
+            // Somebody who speaks does not wait in silence: the request is kept, and the answer comes at once.
+            let wait = match who.kind {
+                CallerKind::Relay => Duration::ZERO,
+                _ => decision.ask.wait.min(CLIENT_PATIENCE.saturating_sub(budget)),
+            };
             self.ask(who, lens, holder, args, &decision, wait).await?;
         }
         Ok(Permit { has_waited: must_ask, _running: self.count(who, holder, &decision)? })

@@ -73,7 +73,7 @@ pub(crate) struct PolicyInForce {
     /// Whether any tool can be hidden from anybody.
     can_hide: bool,
     has_hours: bool,
-    rights: Mutex<HashMap<(String, bool), Arc<Rights>>>,
+    rights: Mutex<HashMap<(CallerKind, String, bool), Arc<Rights>>>,
     plans: Mutex<PlanCache>,
 }
 
@@ -157,14 +157,15 @@ impl PolicyInForce {
     pub(crate) fn rights_of(&self, who: &Principal) -> Arc<Rights> {
         let admin = who.role == Role::Admin;
         let mut known = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(rights) = known.get(&(who.name.clone(), admin)) {
+        let key = (who.kind, who.name.clone(), admin);
+        if let Some(rights) = known.get(&key) {
             return rights.clone();
         }
-        let rights = Arc::new(self.policy.rights_of(&CallerFacts { kind: CallerKind::Token, name: &who.name, admin }));
+        let rights = Arc::new(self.policy.rights_of(&CallerFacts { kind: who.kind, name: who.policy_name(), admin }));
         if known.len() >= MAX_CALLERS {
             known.clear();
         }
-        known.insert((who.name.clone(), admin), rights.clone());
+        known.insert(key, rights.clone());
         rights
     }
 

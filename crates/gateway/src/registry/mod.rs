@@ -211,6 +211,10 @@ impl Registry {
         next
     }
 
+    pub(crate) fn id_of(&self, key: &DeviceKey) -> Option<DeviceId> {
+        self.lock().by_key.get(key).cloned()
+    }
+
     pub(crate) fn is_known(&self, key: &DeviceKey) -> bool {
         self.lock().by_key.contains_key(key)
     }
