@@ -38,7 +38,7 @@ fuzz_target!(|input: &[u8]| {
                 desk.session.handle_time(desk.now);
             }
             b'r' => desk.session.relist(desk.now),
-            b'b' => desk.session.handle_binary(rest),
+            b'b' => drop(desk.session.handle_binary(rest)),
             // The way to a ready board is long; this is its last step.
             b'1' | b'2' => {
                 let text = format!(r#"{{"type":"mcp","payload":{{"id":{},"result":{{}}}}}}"#, *deed as char);

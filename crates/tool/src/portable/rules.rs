@@ -71,8 +71,10 @@ pub const RULES: &[PortableRule] = &[
         source: "anthropics/claude-code#76881",
         reported: &["nested too deep"],
         changes_shape: true,
-        example: r##"{"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "number"}}}"##,
-        result: r#"{"type": "object", "properties": {"a": {"type": "number"}}}"#,
+        example: r##"{"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}, "b": {"$ref": "#/$defs/m"}},
+            "$defs": {"n": {"type": "number"}, "m": {"type": "array", "items": {"$ref": "#/$defs/m"}}}}"##,
+        result: r#"{"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "array", "items":
+            {"type": "object", "properties": {}, "description": "Nested in the same way as its parent."}}}}"#,
     },
     PortableRule {
         given: "an array without `items`",
