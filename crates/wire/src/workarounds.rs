@@ -58,6 +58,9 @@ pub(crate) fn tree(raw: &RawValue) -> Value {
 
 // ---- errors ----
 
+/// JSON-RPC: the request itself was not accepted.
+const INVALID_REQUEST: i64 = -32600;
+
 impl Fault {
     pub(crate) fn new(message: impl Into<String>) -> Fault {
         Fault { code: None, message: message.into(), data: Value::Null }
@@ -81,10 +84,10 @@ impl Fault {
     }
 
     /// The board saw the id of the request before, perhaps on another connection, and did nothing. Espressif's engine
-    /// remembers its last 64.
+    /// remembers its last 64. The code is asked for too: a tool that fails with such words may have acted, and must not be
+    /// called twice.
     pub fn is_seen_id(&self) -> bool {
-        let message = self.message.to_ascii_lowercase();
-        message.contains("duplicate") && message.contains("id")
+        self.code == Some(INVALID_REQUEST) && self.message.to_ascii_lowercase().contains("duplicate request id")
     }
 
     /// The firmware has no codes, only these sentences.

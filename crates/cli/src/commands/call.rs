@@ -267,6 +267,9 @@ async fn schema(client: &mut GatewayClient, device: &str, tool: &str) -> Result<
             "`{tool}` of {device} is held back, because it changed against what was agreed; `sinew devices changes \
              {device}` shows how, `sinew devices accept {device} DIGEST` accepts it"
         ),
+        false if names.is_empty() => {
+            format!("{device} offers no tools now; `sinew devices show {device}` says why, and what to do")
+        }
         false => format!("{device} has no tool `{tool}`; it has {}", names.join(", ")),
     };
     Err(ToolError::new(ErrorKind::UnknownTool, message).into())

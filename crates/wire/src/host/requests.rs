@@ -90,6 +90,12 @@ impl Requests {
         id
     }
 
+    /// Whether a call is open or waits.
+    pub(crate) fn has_calls(&self) -> bool {
+        let is_call = |flight: &InFlight| matches!(flight.what, RequestKind::Call { .. });
+        !self.queue.is_empty() || self.current.as_ref().is_some_and(is_call)
+    }
+
     /// The board saw the last id before, on another connection.
     pub(crate) fn jump(&mut self) {
         self.next_id = self.next_id.checked_add(ID_JUMP).unwrap_or(ID_JUMP);

@@ -283,6 +283,9 @@ impl Session {
     }
 
     fn answer(&mut self, ticket: Ticket, answer: Result<Outcome, ToolError>) {
+        if self.talk_ends.is_some() && self.config.transport == Transport::WebSocket && !self.requests.has_calls() {
+            self.talk_ends = Some(self.now + self.config.limits.talk_time);
+        }
         self.out.push_back(Output::Event(Event::Answered(ticket, answer)));
     }
 

@@ -668,25 +668,28 @@ fn requests_are_numbered_from_the_first_id_on() {
 
 #[test]
 fn a_request_whose_id_was_seen_is_asked_once_more_under_another() {
-    let seen = "duplicate request id in session";
+    let seen = |driver: &mut Driver, id: i64| {
+        let error = json!({"code": -32600, "message": "duplicate request id in session"});
+        driver.rpc(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+    };
     let mut driver = Driver::new(Config::default());
     driver.says(json!({"type": "hello", "features": {"mcp": true}}));
-    driver.refuses(1, seen);
+    seen(&mut driver, 1);
     driver.answers(1002, json!({}));
-    driver.refuses(1003, seen);
+    seen(&mut driver, 1003);
     driver.answers(2004, json!({"tools": [{"name": "a"}]}));
     assert_eq!(driver.tools(), Some(vec!["a"]));
     driver.sent.clear();
     let ticket = driver.call("a");
-    driver.refuses(2005, seen);
+    seen(&mut driver, 2005);
     assert_eq!(driver.sent[1]["payload"]["params"], driver.sent[0]["payload"]["params"]);
     driver.answers(3006, json!({"content": []}));
     assert_eq!(driver.kinds(), [(ticket, None)]);
 
     // Refused again, the caller learns of it.
     let ticket = driver.call("a");
-    driver.refuses(3007, seen);
-    driver.refuses(4008, seen);
+    seen(&mut driver, 3007);
+    seen(&mut driver, 4008);
     assert_eq!(driver.kinds(), [(ticket, Some(ErrorKind::ActionFailed))]);
 }
 
@@ -753,6 +756,38 @@ fn a_board_that_streams_over_a_websocket_without_a_call_is_to_be_let_go() {
     assert!(!ended(&driver), "a call goes on");
     driver.at(719);
     assert!(ended(&driver));
+}
+
+#[test]
+fn the_time_to_talk_counts_from_the_answer_of_a_call_and_not_from_its_budget() {
+    let ended = |driver: &Driver| driver.events.contains(&Event::TalkEnded);
+    let mut driver = Driver::ready(Config::default());
+    driver.says(json!({"type": "listen", "state": "start"}));
+    driver.session.call(driver.session.now, "a", &Args::new(), Duration::from_secs(3_600));
+    driver.drain();
+    driver.at(100);
+    assert!(!ended(&driver), "a call is open");
+    driver.answers(3, json!({"content": []}));
+    driver.at(159);
+    assert!(!ended(&driver));
+    driver.at(160);
+    assert!(ended(&driver));
+}
+
+#[test]
+fn a_failure_that_only_speaks_of_duplicates_calls_nothing_twice() {
+    let mut driver = Driver::ready(Config::default());
+    for (id, error) in [
+        (3, json!({"message": "the card was pressed; avoid duplicate presses"})),
+        (4, json!({"code": -32000, "message": "duplicate request id"})),
+        (5, json!({"code": -32600, "message": "a duplicate idea"})),
+    ] {
+        driver.sent.clear();
+        let ticket = driver.call("a");
+        driver.rpc(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        assert_eq!(driver.sent.len(), 1, "{error}");
+        assert_eq!(driver.kinds(), [(ticket, Some(ErrorKind::ActionFailed))]);
+    }
 }
 
 #[test]
