@@ -133,7 +133,7 @@ pub async fn read_plain(stream: &mut AdbStream, what: &str, limit: usize) -> Res
         return Err(AdbError::TooLarge { what: what.to_owned(), limit });
     }
     let mark = stdout.windows(EXIT_MARK.len()).rposition(|part| part == EXIT_MARK.as_bytes());
-    // Without the mark the stream broke off before the command's end.
+    // Without the mark the stream ended before the command did.
     let mark = mark.ok_or_else(|| AdbError::Gone(what.to_owned()))?;
     let code = String::from_utf8_lossy(&stdout[mark + EXIT_MARK.len()..]).trim().parse().unwrap_or(1);
     stdout.truncate(mark);

@@ -85,7 +85,7 @@ impl ToolListing {
                         self.warn(format!("the device has more than {} tools; the rest is left out", limits.tools));
                         return false;
                     }
-                    mend(&mut entry);
+                    name_boolean_types(&mut entry);
                     self.take(&entry);
                 }
             }
@@ -163,7 +163,7 @@ fn mark_harmful(mut tool: Tool) -> Tool {
 }
 
 /// A small MCP server of EMQ's names the type of switches with the switch itself, `true`.
-fn mend(entry: &mut Value) {
+fn name_boolean_types(entry: &mut Value) {
     let properties = entry.pointer_mut("/inputSchema/properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(|properties| properties.values_mut()) {
         if let Some(kind) = property.get_mut("type").filter(|kind| kind.is_boolean()) {
