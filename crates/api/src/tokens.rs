@@ -158,6 +158,11 @@ pub struct JournalCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
     pub duration_us: u64,
+    /// What the device showed before and after a call that acted, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub screen_before: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub screen_after: Option<String>,
     #[serde(flatten)]
     pub more: UnknownFields,
 }

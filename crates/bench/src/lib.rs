@@ -6,6 +6,7 @@
 
 #![warn(unreachable_pub)]
 
+mod access;
 mod apps;
 mod chaos;
 mod crowd;
@@ -74,6 +75,12 @@ struct BenchPlan {
     starts: u32,
 }
 
+impl BenchPlan {
+    fn is_quick(&self) -> bool {
+        self.starts == 1
+    }
+}
+
 /// One part of a run, to be measured in the order of [`Bench::stages`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
@@ -82,6 +89,7 @@ pub enum Stage {
     Latency,
     Memory,
     Listing,
+    Access,
     Phones,
     Apps,
     Specifications,
@@ -101,6 +109,7 @@ impl Stage {
             Stage::Latency => "measuring latency",
             Stage::Memory => "connecting boards",
             Stage::Listing => "listing tools",
+            Stage::Access => "deciding and recording",
             Stage::Phones => "using phones",
             Stage::Apps => "looking for apps",
             Stage::Specifications => "checking specifications",
@@ -143,6 +152,7 @@ impl Bench {
                 Stage::Latency,
                 Stage::Memory,
                 Stage::Listing,
+                Stage::Access,
                 Stage::Phones,
                 Stage::Apps,
                 Stage::Specifications,
@@ -163,6 +173,7 @@ impl Bench {
             Stage::Latency => latency(plan, scratch, report).await,
             Stage::Memory => memory(plan, scratch, report).await,
             Stage::Listing => listing(scratch, report).await,
+            Stage::Access => access::measure(plan, scratch, report).await,
             Stage::Phones => phones::measure(plan, scratch, report).await,
             Stage::Apps => apps::measure(plan, scratch, report).await,
             Stage::Specifications => specifications::measure(plan, scratch, report).await,

@@ -67,6 +67,17 @@ impl Process {
         resident(self.child.id())
     }
 
+    /// The processor time it has used so far.
+    pub(crate) fn processor_time(&self) -> Result<Duration, Error> {
+        let path = format!("/proc/{}/stat", self.child.id().unwrap_or_default());
+        let stat = std::fs::read_to_string(&path).map_err(|error| bench_error(format!("{path}: {error}")))?;
+        // The name of the program, in brackets, may hold anything; the 14th and 15th fields are user and system time.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace().skip(11);
+        let ticks: u64 = fields.take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+        // Linux counts hundredths of a second for programs, whatever its own clock does.
+        Ok(Duration::from_millis(ticks * 10))
+    }
+
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.id()
     }
@@ -124,6 +135,13 @@ pub(crate) async fn run_to_end(arguments: &[&str]) -> Result<(Duration, String),
 /// A gateway of its own, on a fresh state directory and free ports.
 pub(crate) async fn gateway(state: &Path) -> Result<Process, Error> {
     Process::start(&serve_arguments("127.0.0.1:0", &state.display().to_string())).await
+}
+
+/// The same with a configuration file.
+pub(crate) async fn gateway_with(state: &Path, config: &Path) -> Result<Process, Error> {
+    let (state, config) = (state.display().to_string(), config.display().to_string());
+    let arguments = [&serve_arguments("127.0.0.1:0", &state)[..], &["--config", &config]].concat();
+    Process::start(&arguments).await
 }
 
 fn serve_arguments<'a>(listen: &'a str, state: &'a str) -> [&'a str; 13] {

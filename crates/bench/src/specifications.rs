@@ -11,7 +11,7 @@ use crate::report::{Figure, Report};
 use crate::{BenchPlan, Error};
 
 pub(crate) async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
-    let count = if plan.starts == 1 { 50 } else { 1000 };
+    let count = if plan.is_quick() { 50 } else { 1000 };
     let folder = scratch.folder("specifications");
     write_documents(&folder, count).await?;
     let documents = folder.join("documents").display().to_string();

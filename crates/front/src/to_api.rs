@@ -142,6 +142,8 @@ pub(crate) fn journal_call(entry: &JournalEntry) -> JournalCall {
         result: entry.result.as_ref().ok().map(|outcome| result(outcome.clone())),
         error: entry.result.as_ref().err().map(|error| error.to_object()),
         duration_us: u64::try_from(entry.duration.as_micros()).unwrap_or(u64::MAX),
+        screen_before: entry.screens.before.clone(),
+        screen_after: entry.screens.after.clone(),
         more: Default::default(),
     }
 }

@@ -8,11 +8,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sinew_schema::{Exhausted, Meter};
 use sinew_tool::text::clean;
-use sinew_tool::{Args, Call, Caller, Content, Device, ErrorKind, Outcome, Silent, Status, Tool, ToolError};
+use sinew_tool::{Args, Call, Caller, Content, Device, Effect, ErrorKind, Outcome, Silent, Status, Tool, ToolError};
 use tokio::time::Instant;
 
 use crate::budgets;
 use crate::gateway::Gateway;
+use crate::journal::{JournalDraft, Screens};
 use crate::label_call::LabelCall;
 use crate::nested::AsCaller;
 use crate::principal::{Principal, Role};
@@ -29,6 +30,9 @@ const MAX_DETAILS: usize = 64 << 10;
 /// How much longer than the budget the gateway waits. The device counts the same budget and knows whether
 /// the call was sent at all, so its answer should come first; a quarter of a second is ample for it on a busy machine.
 const SLACK: Duration = Duration::from_millis(250);
+/// How long reading a screen for the journal may hold up a call: some screens move all the time and are never read.
+const LONGEST_LOOK: Duration = Duration::from_secs(3);
+const MAX_SCREEN: usize = 32 << 10;
 /// Longer than any call; a clock can still count it.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
@@ -149,8 +153,10 @@ impl Gateway {
         let redacted = lens.in_force().redact(holder, &args);
         if self.journal().is_on() {
             let has_secret_answer = holder.offered.tool.output_schema.as_deref().is_some_and(redaction::has_secrets);
-            record.keep_args(redacted.clone().unwrap_or_else(|| args.clone()), has_secret_answer);
+            let args = redacted.clone().unwrap_or_else(|| args.clone());
+            record.for_journal = Some(JournalDraft { args, has_secret_answer, screens: Screens::default() });
         }
+        let has_secrets = redacted.is_some();
         if let Some(redacted) = redacted {
             record.redact(redacted);
         }
@@ -172,6 +178,11 @@ impl Gateway {
         let limit = self.settings().open_calls;
         let _place = holder.entry.traffic.enter(limit).ok_or_else(|| busy(holder, limit))?;
 
+        let only_reads = || lens.in_force().effect_of(holder).is_some_and(|(effect, _)| effect == Effect::Read);
+        // What was typed may stand on the screen.
+        let is_open = |draft: &JournalDraft| !has_secrets && !draft.has_secret_answer && !only_reads();
+        let keeps_screens = record.for_journal.as_ref().is_some_and(is_open);
+        let before = if keeps_screens { screen_of(device).await } else { None };
         let from = who.name.clone();
         let left = ends.saturating_duration_since(Instant::now());
         let nested = Arc::new(AsCaller { gateway: self.clone(), who, door, caller: caller.clone(), ends, depth });
@@ -179,6 +190,9 @@ impl Gateway {
         record.note_sent();
         let answer = async { self.check_result(holder, send(device.as_ref(), call).await.map_err(clean_error)?).await };
         let answer = tokio::time::timeout_at(ends + SLACK, answer).await;
+        if let Some(draft) = record.for_journal.as_mut().filter(|_| keeps_screens) {
+            draft.screens = Screens { before, after: screen_of(device).await };
+        }
         let outcome = answer.map_err(|_| too_slow(holder, budget))??;
         Ok(source::mark(holder, outcome))
     }
@@ -305,6 +319,12 @@ fn decide(holder: Holder<'_>) -> Result<&Arc<dyn Device>, ToolError> {
             ),
         )),
     }
+}
+
+/// What the device shows, where it does and says so in time.
+async fn screen_of(device: &Arc<dyn Device>) -> Option<String> {
+    let screen = tokio::time::timeout(LONGEST_LOOK, device.screen()).await;
+    screen.ok().flatten().map(|text| clean(&text, MAX_SCREEN))
 }
 
 /// A panic in a driver becomes an error of this call, not the end of the gateway.

@@ -41,6 +41,24 @@ pub struct JournalEntry {
     pub args: Args,
     pub result: Result<Outcome, ToolError>,
     pub duration: Duration,
+    /// What the device showed before and after a call that acted on it.
+    pub screens: Screens,
+}
+
+/// What a device shows, in words. Nothing where the call only read, or had secrets that may be seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Screens {
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+/// What is kept of a call for the journal until it ends.
+pub(crate) struct JournalDraft {
+    /// Without secrets.
+    pub(crate) args: Args,
+    /// The tool's output schema marks parts of the answer as secret.
+    pub(crate) has_secret_answer: bool,
+    pub(crate) screens: Screens,
 }
 
 impl JournalEntry {
@@ -50,7 +68,8 @@ impl JournalEntry {
             Err(error) => error.message.len() + weigh_value(&error.details),
         };
         let args: usize = self.args.iter().map(|(name, value)| name.len() + weigh_value(value)).sum();
-        256 + self.principal.len() + self.tool.len() + args + answer
+        let screens = [&self.screens.before, &self.screens.after].into_iter().flatten().map(String::len).sum::<usize>();
+        256 + self.principal.len() + self.tool.len() + args + answer + screens
     }
 }
 
@@ -144,6 +163,7 @@ mod tests {
             args: Args::new(),
             result: Ok(Outcome::text(text)),
             duration: Duration::ZERO,
+            screens: Screens::default(),
         }
     }
 

@@ -59,14 +59,14 @@ pub use budgets::check_budgets;
 pub use call::Request;
 pub use caller_view::CallerView;
 pub use gateway::{Gateway, verify_audit};
-pub use journal::{JournalEntry, JournalSettings, Recording};
+pub use journal::{JournalEntry, JournalSettings, Recording, Screens};
 pub use labels::Label;
 pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 pub use sinew_spec::lock::Follow;
 pub use snapshot::Snapshot;
 pub use state_guard::{RunningGateway, running_gateway};
-pub use store::AuditSeal;
+pub use store::{AuditSeal, time_of_chaining};
 pub use tokens::{TokenView, Tokens};
 pub use view::{
     AuditFault, AuditFilter, AuditProblem, AuditRecord, AuditReport, DeviceChanges, DeviceView, EventPage, HeldChange,

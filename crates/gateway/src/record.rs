@@ -11,7 +11,7 @@ use sinew_tool::outcome::ResourceBody;
 use sinew_tool::text::{clean_line, cut};
 use sinew_tool::{Args, Content, DeviceId, ErrorKind, Outcome, ToolError, Value};
 
-use crate::journal::{Journal, JournalEntry};
+use crate::journal::{Journal, JournalDraft, JournalEntry};
 use crate::principal::Principal;
 use crate::redaction;
 use crate::registry::now;
@@ -71,8 +71,8 @@ pub(crate) struct CallRecord {
     started: Instant,
     /// Whether the call reached a tool. Of one that did not, nobody knows which arguments are secret.
     has_tool: bool,
-    /// The arguments for the journal, and whether the answer has secrets.
-    for_journal: Option<(Args, bool)>,
+    /// `None` where the journal is off.
+    pub(crate) for_journal: Option<JournalDraft>,
     /// `None` once the record is closed.
     row: Option<AuditRow>,
 }
@@ -129,14 +129,9 @@ impl CallRecord {
         }
     }
 
-    /// Keeps the arguments for the journal.
-    pub(crate) fn keep_args(&mut self, args: Args, has_secret_answer: bool) {
-        self.for_journal = Some((args, has_secret_answer));
-    }
-
-    /// Puts the call and its answer into the journal, where arguments were kept for it.
+    /// Puts the call and its answer into the journal.
     pub(crate) fn keep_in(&mut self, journal: &Journal, result: &Result<Outcome, ToolError>) {
-        let Some((args, has_secret_answer)) = self.for_journal.take() else { return };
+        let Some(JournalDraft { args, has_secret_answer, screens }) = self.for_journal.take() else { return };
         let Some(AuditRow { at, principal, door, device: Some(device), tool: Some(tool), .. }) = &self.row else {
             return;
         };
@@ -150,6 +145,7 @@ impl CallRecord {
             args,
             result: result.clone(),
             duration: self.started.elapsed(),
+            screens,
         };
         journal.add(entry, has_secret_answer);
     }

@@ -11,7 +11,11 @@ use sinew_tool::{
 
 use crate::adb::known_phones::device_key;
 use crate::phone::{Phone, PhoneIdentity};
+use crate::screen::ScreenView;
 use crate::tools::{self, Memory, Operator, Profile};
+
+/// The text of a screen that is kept beside a call, in bytes: ten times a usual one.
+const MAX_SCREEN_TEXT: usize = 16 << 10;
 
 /// A connected phone. Tools that act run one at a time; tools that only read do not wait for them.
 pub struct PhoneDevice<P> {
@@ -64,6 +68,14 @@ impl<P: Phone> Device for PhoneDevice<P> {
 
     fn tools(&self) -> Arc<Toolset> {
         self.tools.clone()
+    }
+
+    /// With the same refs as the tools.
+    fn screen(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async {
+            let tree = self.phone.tree().await.ok()?;
+            Some(self.memory.describe(&ScreenView::of(&tree), Some(MAX_SCREEN_TEXT)))
+        })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {

@@ -1,5 +1,6 @@
 //! From rules to a decision.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -19,10 +20,18 @@ pub struct Policy {
 }
 
 /// What a caller is to the policy: the rules that can concern it. Callers of equal rights see equal lists.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rights {
     rules: Arc<[u32]>,
     admin: bool,
+    /// Of the rules: plans are looked up by rights for every call, and there may be a thousand rules.
+    hash: u64,
+}
+
+impl Hash for Rights {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash.hash(state);
+    }
 }
 
 /// What the policy says about a caller, a device and a tool, as far as it does not depend on a call.
@@ -98,8 +107,10 @@ impl Policy {
 
     pub fn rights_of(&self, caller: &CallerFacts<'_>) -> Rights {
         let concerned = |(_, rule): &(u32, &PolicyRule)| rule.who.matches(|who| who.matches(caller));
-        let rules = (0..).zip(&self.settings.rules).filter(concerned).map(|(index, _)| index).collect();
-        Rights { rules, admin: caller.admin }
+        let rules: Arc<[u32]> = (0..).zip(&self.settings.rules).filter(concerned).map(|(index, _)| index).collect();
+        let mut hasher = DefaultHasher::new();
+        (&rules, caller.admin).hash(&mut hasher);
+        Rights { rules, admin: caller.admin, hash: hasher.finish() }
     }
 
     pub fn plan(&self, rights: &Rights, device: &DeviceFacts<'_>, tool: &ToolFacts<'_>) -> Plan {

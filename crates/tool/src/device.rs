@@ -31,6 +31,11 @@ pub trait Device: Send + Sync {
         Vec::new()
     }
 
+    /// What the device shows now, in words, for people who look at what a call did; `None` where it shows nothing.
+    fn screen(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// Runs a tool. Dropping the future cancels the call: a call that is still queued is never sent, and a late
     /// answer is counted but not delivered. Calls that a device cannot run in parallel wait in the device's own queue.
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>>;

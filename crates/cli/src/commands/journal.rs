@@ -46,13 +46,21 @@ fn page(call: &JournalCall, printer: Printer) -> String {
     let when = format!("{}, by {}, {:.1} ms", ago(call.at), clean(&call.principal), call.duration_us as f64 / 1000.0);
     let mut text = format!("{}  {}\n", printer.paint(TextStyle::Bold, &head), printer.paint(TextStyle::Dim, &when));
     text.push_str(&format!("  {}\n", clean(&Value::Object(call.arguments.clone()).to_string())));
+    text.push_str(&screen_text("before", call.screen_before.as_deref(), printer));
     let items = call.result.iter().flat_map(|result| &result.content);
     text.extend(items.map(|item| format!("  {}\n", clean(&item_text(item)))));
     if let Some(error) = &call.error {
         let message = error["error_message"].as_str().unwrap_or_default();
         text.push_str(&format!("  {}\n", printer.paint(TextStyle::Bad, &clean(message))));
     }
+    text.push_str(&screen_text("after", call.screen_after.as_deref(), printer));
     text + "\n"
+}
+
+fn screen_text(when: &str, screen: Option<&str>, printer: Printer) -> String {
+    let Some(screen) = screen else { return String::new() };
+    let lines = screen.lines().map(|line| format!("    {}\n", clean(line)));
+    format!("  {}\n{}", printer.paint(TextStyle::Dim, &format!("screen {when}:")), lines.collect::<String>())
 }
 
 /// A text as it is, anything else by its type.

@@ -164,3 +164,17 @@ fn a_review_writes_what_is_chosen_into_the_file() {
     assert!(asked.code == 2 && asked.err.contains("--yes"), "{asked:?}");
     let _: Value = gateway.json(&["policy", "review", "--all"]);
 }
+
+#[test]
+fn the_journal_shows_the_screen_before_and_after_a_tap() {
+    let state = tempfile::tempdir().expect("a folder");
+    let file = state.path().join("sinew.toml");
+    std::fs::write(&file, "[journal]\non = true\n").expect("written");
+    let gateway = TestGateway::open("demo", state, &["--config", &file.display().to_string()]);
+    gateway.run(&["call", "virtual-phone", "press_home"]).ok();
+    gateway.run(&["call", "virtual-phone", "open_app", "app=Notes"]).ok();
+    let page = gateway.run(&["journal"]).ok().out;
+    let (before, after) = (page.rfind("screen before:"), page.rfind("screen after:"));
+    assert!(before.is_some() && before < after, "{page}");
+    assert!(page[after.unwrap_or_default()..].contains("app dev.sinew.notes"), "{page}");
+}

@@ -28,7 +28,7 @@ const USES: &[(&str, &[&str])] = &[
         "compose",
         &["tool", "spec", "gateway", "boards", "phones", "apps", "front", "policy", "serial", "servers", "things"],
     ),
-    ("bench", &["tool", "api", "wire", "gateway", "phones", "apps", "front", "sim"]),
+    ("bench", &["tool", "api", "wire", "policy", "gateway", "phones", "apps", "front", "sim"]),
     (
         "cli",
         &[

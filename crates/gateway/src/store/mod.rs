@@ -31,7 +31,7 @@ use sinew_tool::{BoxFuture, DeviceId, DeviceKey, ErrorKind, ToolError};
 use tokio::sync::{broadcast, oneshot};
 
 pub(crate) use chain::AuditKey;
-pub use chain::AuditSeal;
+pub use chain::{AuditSeal, time_of_chaining};
 pub(crate) use events::LocalEvents;
 pub(crate) use read::Cursor;
 pub(crate) use rows::{DeviceRow, EventRow, PendingEvent, RestingId, StoredState, Write};
@@ -419,95 +419,5 @@ mod tests {
                 assert_eq!(store.newest_records(AuditFilter::default(), 1).await.unwrap()[0].at, number);
             }
         }
-    }
-
-    /// Prints what a commit costs, as 0.1.0 had it and as it is now, and whether somebody who reads all calls all the
-    /// time is felt.
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    #[ignore = "a measurement: cargo test --release -p sinew-gateway commit_cost -- --ignored --nocapture"]
-    async fn commit_cost() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = |name: &str| dir.path().join(name);
-        let exclusive = Connection::open(file("old.db")).unwrap();
-        exclusive.execute_batch("PRAGMA locking_mode = EXCLUSIVE").unwrap();
-        exclusive.execute_batch(format::FIRST).unwrap();
-        let shared = Connection::open(file("new.db")).unwrap();
-        format::create(&shared).unwrap();
-        let unindexed = Connection::open(file("unindexed.db")).unwrap();
-        unindexed.execute_batch(format::FIRST).unwrap();
-        let ways = [("as 0.1.0 had it", exclusive), ("shared", unindexed), ("shared and indexed", shared)];
-        ways.iter().for_each(|(_, db)| file::prepare(db).unwrap());
-        let mut costs = vec![Vec::new(); ways.len()];
-        for _ in 0..20 {
-            for ((_, db), costs) in ways.iter().zip(&mut costs) {
-                costs.extend((0..1_000).map(|number| commit_one(db, number)));
-            }
-        }
-        for ((way, _), costs) in ways.iter().zip(costs) {
-            println!("one commit, {way}: {}", summary(costs));
-        }
-
-        let store = Arc::new(open(&file("gateway.db")));
-        for number in 0..100_000 {
-            store.audit_unawaited(call(number));
-        }
-        store.settled().await.unwrap();
-        for reads in [false, true] {
-            let reader = store.clone();
-            let reading = tokio::spawn(async move {
-                if reads {
-                    loop {
-                        reader.newest_records(AuditFilter::default(), 100_000).await.unwrap();
-                    }
-                }
-            });
-            let mut costs = Vec::new();
-            for number in 0..5_000 {
-                let begun = std::time::Instant::now();
-                store.audit(call(number)).await.unwrap();
-                costs.push(begun.elapsed());
-            }
-            let while_reading = if reads { "while 100,000 calls are read" } else { "while nobody reads" };
-            println!("one call recorded, {while_reading}: {}", summary(costs));
-            reading.abort();
-            let _ = reading.await;
-        }
-        let begun = std::time::Instant::now();
-        let check: String =
-            store.reader.ask(|db| db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))).await.unwrap().unwrap();
-        println!("reading every page of 110,000 calls: {:?} ({check})", begun.elapsed());
-    }
-
-    fn commit_one(db: &Connection, number: i64) -> Duration {
-        let row = call(number);
-        let begun = std::time::Instant::now();
-        db.prepare_cached("BEGIN IMMEDIATE").unwrap().execute([]).unwrap();
-        let mut insert = db
-            .prepare_cached(
-                "INSERT INTO audit (at, principal, door, device, name, args_digest, args, outcome, duration_us, bytes)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 1)",
-            )
-            .unwrap();
-        let device = format!("board-{}", number % 50);
-        insert
-            .execute(rusqlite::params![
-                row.at,
-                row.principal,
-                row.door,
-                device,
-                row.name,
-                row.args_digest,
-                row.args,
-                row.outcome
-            ])
-            .unwrap();
-        db.prepare_cached("COMMIT").unwrap().execute([]).unwrap();
-        begun.elapsed()
-    }
-
-    fn summary(mut costs: Vec<Duration>) -> String {
-        costs.sort_unstable();
-        let at = |share: f64| costs[(costs.len() as f64 * share) as usize];
-        format!("median {:?}, p99 {:?}", at(0.5), at(0.99))
     }
 }

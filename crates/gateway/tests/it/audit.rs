@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use sinew_gateway::{AuditFault, AuditFilter, AuditReport, Gateway, Principal, Role, Settings, verify_audit};
+use sinew_gateway::{
+    AuditFault, AuditFilter, AuditReport, Follow, Gateway, Principal, Role, Screens, Settings, verify_audit,
+};
 use sinew_tool::{Tool, Value, json};
 use tempfile::TempDir;
 
@@ -217,4 +219,22 @@ async fn the_journal_keeps_answers_without_secrets_and_only_while_it_is_on() {
     assert!(kept[0].result.is_ok() && kept[2].result.is_err());
     assert!(format!("{:?}", kept[1].result).contains("redacted"), "{:?}", kept[1].result);
     assert_eq!(gateway.find_journal(kept[1].id, None, 10).unwrap().len(), 1);
+    // What was typed may stand on the screen.
+    assert!(kept.iter().all(|entry| entry.screens == Screens::default()), "{kept:?}");
+}
+
+#[tokio::test]
+async fn the_journal_keeps_what_a_device_showed_before_and_after_it_acted() {
+    let gateway = Gateway::open(Settings::default()).unwrap();
+    let mut look = Tool::new("look", "", json!({"type": "object"}));
+    look.hints.read_only = Some(true);
+    join(&gateway, Fake::new(1, [Tool::new("press", "", json!({"type": "object"})), look]));
+    let _recording = gateway.record_journal();
+    gateway.pin("board-0001", Follow::Nothing).unwrap();
+    call(&gateway, "press", json!({})).await.unwrap();
+    call(&gateway, "look", json!({})).await.unwrap();
+    let kept = gateway.find_journal(0, None, 10).unwrap();
+    let screens = |text: &str| Some(text.to_owned());
+    assert_eq!(kept[0].screens, Screens { before: screens("0 calls so far"), after: screens("1 calls so far") });
+    assert_eq!(kept[1].screens, Screens::default());
 }

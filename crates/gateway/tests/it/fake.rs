@@ -1,6 +1,6 @@
 //! Devices that do as they are told, and shortcuts to a gateway.
 
-use std::future::pending;
+use std::future::{pending, ready};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -102,6 +102,10 @@ impl Device for Fake {
 
     fn tools(&self) -> Arc<Toolset> {
         self.tools.lock().unwrap().clone()
+    }
+
+    fn screen(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(ready(Some(format!("{} calls so far", self.count()))))
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {

@@ -55,6 +55,10 @@ struct MemoryState {
 }
 
 impl Memory {
+    pub(crate) fn describe(&self, view: &ScreenView, budget: Option<usize>) -> String {
+        view.to_text(&mut self.lock().refs, budget)
+    }
+
     fn lock(&self) -> MutexGuard<'_, MemoryState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
