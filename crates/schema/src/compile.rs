@@ -321,6 +321,15 @@ struct Reader<'c, 'a> {
 }
 
 impl<'a> Reader<'_, 'a> {
+    fn member(&self, word: &str) -> Option<&'a Value> {
+        /// Up to here looking at every key is faster than hashing one, and compiling is mostly this.
+        const FEW: usize = 16;
+        match self.members.len() {
+            ..=FEW => self.members.iter().find(|(key, _)| *key == word).map(|(_, value)| value),
+            _ => self.members.get(word),
+        }
+    }
+
     fn rules(mut self) -> Result<Assertions, Invalid> {
         let mut rules = Assertions::default();
         self.definitions()?;
@@ -358,7 +367,7 @@ impl<'a> Reader<'_, 'a> {
 
     fn types(&mut self) -> Result<Option<Types>, Invalid> {
         let named = |value: &Value| value.as_str().and_then(Types::named);
-        match self.members.get("type") {
+        match self.member("type") {
             None => Ok(None),
             Some(Value::Array(names)) if !names.is_empty() => {
                 let types = names.iter().try_fold(Types::default(), |types, name| Some(types.with(named(name)?)));
@@ -369,7 +378,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     fn values(&mut self, rules: &mut Vec<Assertion>) -> Result<(), Invalid> {
-        if let Some(constant) = self.members.get("const")
+        if let Some(constant) = self.member("const")
             && self.compiler.dialect > Dialect::Draft4
         {
             rules.push(Assertion::Const(constant.clone()));
@@ -425,7 +434,7 @@ impl<'a> Reader<'_, 'a> {
             rules.push(Assertion::UniqueItems);
         }
         let is_old = self.compiler.dialect < Dialect::Draft2020;
-        let has_tuple = is_old && self.members.get("items").is_some_and(Value::is_array);
+        let has_tuple = is_old && self.member("items").is_some_and(Value::is_array);
         let (prefix_keyword, rest_keyword) = match (is_old, has_tuple) {
             (true, true) => ("items", "additionalItems"),
             _ => ("prefixItems", "items"),
@@ -450,8 +459,8 @@ impl<'a> Reader<'_, 'a> {
         for (keyword, bound) in [("minProperties", Bound::AtLeast), ("maxProperties", Bound::AtMost)] {
             rules.extend(self.count(keyword)?.map(|limit| Assertion::MemberCount { keyword, bound, limit }));
         }
-        if self.members.contains_key("required") {
-            let names = self.names("required", self.members.get("required"))?;
+        if self.member("required").is_some() {
+            let names = self.names("required", self.member("required"))?;
             rules.push(Assertion::Required(names));
         }
         let mut members = Members { additional: self.schema("additionalProperties")?, ..Members::default() };
@@ -537,7 +546,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     fn schema(&mut self, word: &'static str) -> Result<Option<NodeId>, Invalid> {
-        match self.members.get(word) {
+        match self.member(word) {
             Some(schema) => self.child(word, None, schema).map(Some),
             None => Ok(None),
         }
@@ -561,28 +570,28 @@ impl<'a> Reader<'_, 'a> {
     }
 
     fn array(&self, word: &str) -> Result<Option<&'a Vec<Value>>, Invalid> {
-        let value = self.members.get(word);
+        let value = self.member(word);
         value.map(|value| value.as_array().ok_or_else(|| self.wrong(format!("`{word}` is not an array")))).transpose()
     }
 
     fn object(&self, word: &str) -> Result<Option<&'a Map<String, Value>>, Invalid> {
-        let value = self.members.get(word);
+        let value = self.member(word);
         value.map(|value| value.as_object().ok_or_else(|| self.wrong(format!("`{word}` is not an object")))).transpose()
     }
 
     fn text(&self, word: &str) -> Result<Option<&'a str>, Invalid> {
-        let value = self.members.get(word);
+        let value = self.member(word);
         value.map(|value| value.as_str().ok_or_else(|| self.wrong(format!("`{word}` is not a string")))).transpose()
     }
 
     fn number(&self, word: &str) -> Result<Option<Number>, Invalid> {
-        let value = self.members.get(word);
+        let value = self.member(word);
         let number = |value: &Value| value.as_number().cloned();
         value.map(|value| number(value).ok_or_else(|| self.wrong(format!("`{word}` is not a number")))).transpose()
     }
 
     fn flag(&self, word: &str) -> Result<bool, Invalid> {
-        match self.members.get(word) {
+        match self.member(word) {
             None => Ok(false),
             Some(value) => value.as_bool().ok_or_else(|| self.wrong(format!("`{word}` is not `true` or `false`"))),
         }
@@ -591,7 +600,7 @@ impl<'a> Reader<'_, 'a> {
     fn count(&self, word: &str) -> Result<Option<u64>, Invalid> {
         let whole = |float: f64| (float >= 0.0 && float.fract() == 0.0).then_some(float as u64);
         let count = |value: &Value| value.as_u64().or_else(|| whole(value.as_f64()?));
-        let value = self.members.get(word);
+        let value = self.member(word);
         value.map(|value| count(value).ok_or_else(|| self.wrong(format!("`{word}` is not a count")))).transpose()
     }
 }

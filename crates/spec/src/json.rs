@@ -1,8 +1,10 @@
-//! A lenient JSON parser that keeps the place of every value.
+//! A lenient JSON parser that keeps the place of every value, or reads plain values where nobody asks for places.
 //!
 //! It reads JSON written by people: comments, trailing commas and `...` are accepted and noted as
 //! [`JsonMistake`]s. For strict JSON, check that there are none.
 //! Depth is bounded, so the tree may be walked by recursion.
+
+use std::collections::HashSet;
 
 use serde_json::{Map, Number, Value};
 
@@ -18,20 +20,50 @@ pub struct JsonNode {
 }
 
 #[derive(Clone, Debug)]
-pub enum JsonKind {
+pub enum JsonKind<T = JsonNode> {
     Null,
     Bool(bool),
     Number(Number),
     String(String),
-    Array(Vec<JsonNode>),
-    Object(Vec<JsonMember>),
+    Array(Vec<T>),
+    Object(Vec<JsonMember<T>>),
 }
 
 #[derive(Clone, Debug)]
-pub struct JsonMember {
+pub struct JsonMember<T = JsonNode> {
     pub key: String,
     pub key_span: Span,
-    pub value: JsonNode,
+    pub value: T,
+}
+
+/// What a text is read into.
+trait JsonTree: Sized {
+    fn new(span: Span, kind: JsonKind<Self>) -> Self;
+}
+
+impl JsonTree for JsonNode {
+    fn new(span: Span, kind: JsonKind) -> JsonNode {
+        JsonNode { span, kind }
+    }
+}
+
+impl JsonTree for Value {
+    fn new(_: Span, kind: JsonKind<Value>) -> Value {
+        match kind {
+            JsonKind::Null => Value::Null,
+            JsonKind::Bool(bool) => Value::Bool(bool),
+            JsonKind::Number(number) => Value::Number(number),
+            JsonKind::String(text) => Value::String(text),
+            JsonKind::Array(items) => Value::Array(items),
+            JsonKind::Object(members) => {
+                let mut map = Map::with_capacity(members.len());
+                for member in members {
+                    map.insert(member.key, member.value);
+                }
+                Value::Object(map)
+            }
+        }
+    }
 }
 
 /// Something that JSON does not allow but whose meaning is clear.
@@ -78,16 +110,26 @@ pub struct JsonFault {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct JsonReading {
+pub(crate) struct JsonReading<T = JsonNode> {
     /// At least one.
-    pub values: Vec<JsonNode>,
+    pub values: Vec<T>,
     pub mistakes: Vec<JsonMistake>,
 }
 
 /// Reads the part of `text` in `span`; all spans in the result count from the beginning of `text`.
 pub(crate) fn read(text: &str, span: Span) -> Result<JsonReading, JsonFault> {
+    read_into(text, span)
+}
+
+/// Reads strict JSON without places; `None` if there is anything to report.
+pub(crate) fn read_strict(text: &str) -> Option<Value> {
+    let mut reading = read_into::<Value>(text, Span::new(0, text.len())).ok()?;
+    reading.mistakes.is_empty().then(|| reading.values.swap_remove(0))
+}
+
+fn read_into<T: JsonTree>(text: &str, span: Span) -> Result<JsonReading<T>, JsonFault> {
     let mut reader = JsonReader { text, end: span.end.min(text.len()), at: span.start, mistakes: Vec::new() };
-    let mut values = Vec::new();
+    let mut values: Vec<T> = Vec::new();
     reader.space()?;
     while reader.at < reader.end {
         let start = reader.at;
@@ -95,7 +137,8 @@ pub(crate) fn read(text: &str, span: Span) -> Result<JsonReading, JsonFault> {
             return Err(reader.fault(start, "`...` is not a JSON value"));
         };
         if !values.is_empty() {
-            reader.mistakes.push(JsonMistake { span: value.span, kind: MistakeKind::SecondValue });
+            let span = Span::new(start, reader.at);
+            reader.mistakes.push(JsonMistake { span, kind: MistakeKind::SecondValue });
         }
         values.push(value);
         reader.space()?;
@@ -115,7 +158,7 @@ impl JsonNode {
             JsonKind::String(text) => Value::String(text.clone()),
             JsonKind::Array(items) => Value::Array(items.iter().map(JsonNode::to_value).collect()),
             JsonKind::Object(members) => {
-                let mut map = Map::new();
+                let mut map = Map::with_capacity(members.len());
                 for member in members {
                     map.insert(member.key.clone(), member.value.to_value());
                 }
@@ -173,6 +216,19 @@ impl JsonNode {
     }
 }
 
+/// The bytes of a string that cannot be copied as they are.
+const ENDS_PLAIN: [bool; 256] = {
+    let mut ends = [false; 256];
+    let mut control = 0;
+    while control < 0x20 {
+        ends[control] = true;
+        control += 1;
+    }
+    ends[b'"' as usize] = true;
+    ends[b'\\' as usize] = true;
+    ends
+};
+
 struct JsonReader<'a> {
     text: &'a str,
     end: usize,
@@ -181,6 +237,7 @@ struct JsonReader<'a> {
 }
 
 impl<'a> JsonReader<'a> {
+    #[inline]
     fn peek(&self) -> Option<u8> {
         (self.at < self.end).then(|| self.text.as_bytes()[self.at])
     }
@@ -198,7 +255,20 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Steps over white space and comments.
+    #[inline]
     fn space(&mut self) -> Result<(), JsonFault> {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
+                b'/' | b'#' | 0..0x20 | 0x80.. => return self.unusual_space(),
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// White space that JSON does not know, and comments.
+    fn unusual_space(&mut self) -> Result<(), JsonFault> {
         loop {
             let rest = self.rest();
             let blank = rest.len() - rest.trim_start().len();
@@ -221,7 +291,7 @@ impl<'a> JsonReader<'a> {
     }
 
     /// `None` for an ellipsis.
-    fn value(&mut self, depth: usize) -> Result<Option<JsonNode>, JsonFault> {
+    fn value<T: JsonTree>(&mut self, depth: usize) -> Result<Option<T>, JsonFault> {
         let start = self.at;
         if depth > MAX_DEPTH {
             return Err(self.fault(start, format!("the JSON nests deeper than {MAX_DEPTH} levels")));
@@ -236,10 +306,15 @@ impl<'a> JsonReader<'a> {
             Some(b'-' | b'0'..=b'9') => JsonKind::Number(self.number()?),
             _ => self.word()?,
         };
-        Ok(Some(JsonNode { span: Span::new(start, self.at), kind }))
+        Ok(Some(T::new(Span::new(start, self.at), kind)))
     }
 
+    #[inline]
     fn ellipsis(&mut self) -> bool {
+        matches!(self.peek(), Some(b'.' | 0x80..)) && self.take_ellipsis()
+    }
+
+    fn take_ellipsis(&mut self) -> bool {
         let length = if self.rest().starts_with("...") {
             3
         } else if self.rest().starts_with('…') {
@@ -252,9 +327,8 @@ impl<'a> JsonReader<'a> {
         true
     }
 
-    fn object(&mut self, depth: usize) -> Result<Vec<JsonMember>, JsonFault> {
-        let mut members: Vec<JsonMember> = Vec::new();
-        let mut keys = std::collections::HashSet::new();
+    fn object<T: JsonTree>(&mut self, depth: usize) -> Result<Vec<JsonMember<T>>, JsonFault> {
+        let mut members = Vec::new();
         self.list(b'}', |reader| {
             if reader.ellipsis() {
                 return Ok(());
@@ -272,20 +346,21 @@ impl<'a> JsonReader<'a> {
             reader.at += 1;
             reader.space()?;
             if let Some(value) = reader.value(depth + 1)? {
-                if !keys.insert(key.clone()) {
-                    reader.mistakes.push(JsonMistake { span: key_span, kind: MistakeKind::RepeatedKey });
-                }
                 members.push(JsonMember { key, key_span, value });
             }
             Ok(())
         })?;
+        let repeated = repeated_keys(&members).map(|span| JsonMistake { span, kind: MistakeKind::RepeatedKey });
+        self.mistakes.extend(repeated);
         Ok(members)
     }
 
-    fn array(&mut self, depth: usize) -> Result<Vec<JsonNode>, JsonFault> {
+    fn array<T: JsonTree>(&mut self, depth: usize) -> Result<Vec<T>, JsonFault> {
         let mut items = Vec::new();
         self.list(b']', |reader| {
-            items.extend(reader.value(depth + 1)?);
+            if let Some(item) = reader.value(depth + 1)? {
+                items.push(item);
+            }
             Ok(())
         })?;
         Ok(items)
@@ -332,20 +407,28 @@ impl<'a> JsonReader<'a> {
 
     fn string(&mut self) -> Result<String, JsonFault> {
         let open = self.at;
-        let bytes = self.text.as_bytes();
+        let bytes = &self.text.as_bytes()[..self.end];
         let mut at = open + 1;
-        while at < self.end {
-            match bytes[at] {
+        let mut is_plain = true;
+        loop {
+            at += bytes.get(at..).unwrap_or_default().iter().take_while(|byte| !ENDS_PLAIN[**byte as usize]).count();
+            let Some(byte) = bytes.get(at) else { break };
+            match byte {
                 b'"' => {
                     self.at = at + 1;
+                    if is_plain {
+                        return Ok(self.text[open + 1..at].to_owned());
+                    }
                     let raw = &self.text[open..self.at];
                     return serde_json::from_str(raw).map_err(|_| {
                         self.fault(open, "this string contains a control character or an invalid escape")
                     });
                 }
-                b'\\' => at += 2,
                 b'\n' | b'\r' => return Err(self.fault(open, "this string is not closed on its line")),
-                _ => at += 1,
+                _ => {
+                    is_plain = false;
+                    at += if *byte == b'\\' { 2 } else { 1 };
+                }
             }
         }
         Err(self.fault(open, "this string is never closed"))
@@ -354,7 +437,8 @@ impl<'a> JsonReader<'a> {
     fn number(&mut self) -> Result<Number, JsonFault> {
         let start = self.at;
         let rest = self.rest();
-        let length = rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(rest.len());
+        let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+        let length = rest.bytes().take_while(is_part).count();
         let raw = &rest[..length];
         // serde_json decides what is a number; the value of a float is taken from the standard
         // library, which rounds exactly, so that printing and reading again gives the same number.
@@ -369,7 +453,7 @@ impl<'a> JsonReader<'a> {
         Ok(number)
     }
 
-    fn word(&mut self) -> Result<JsonKind, JsonFault> {
+    fn word<T>(&mut self) -> Result<JsonKind<T>, JsonFault> {
         let start = self.at;
         let rest = self.rest();
         let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -389,6 +473,20 @@ impl<'a> JsonReader<'a> {
         self.at += length;
         Ok(kind)
     }
+}
+
+/// The places of keys that occurred before in the same object.
+fn repeated_keys<T>(members: &[JsonMember<T>]) -> impl Iterator<Item = Span> + '_ {
+    // Few keys are compared faster than hashed.
+    const FEW: usize = 16;
+    let mut seen = HashSet::new();
+    members.iter().enumerate().filter_map(move |(index, member)| {
+        let is_repeated = match members.len() {
+            ..=FEW => members[..index].iter().any(|before| before.key == member.key),
+            _ => !seen.insert(member.key.as_str()),
+        };
+        is_repeated.then_some(member.key_span)
+    })
 }
 
 #[cfg(test)]

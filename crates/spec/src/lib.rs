@@ -18,6 +18,7 @@
 #![warn(unreachable_pub)]
 
 pub mod compare;
+pub mod cores;
 mod json;
 pub mod lint;
 pub mod lock;

@@ -4,8 +4,10 @@
 //! each: a table is another form of it, so both are printed from it and read into it. Where
 //! everything is in the text is in [`Places`], which equality ignores.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
-use sinew_tool::{Audience, Hints, Tool, Version};
+use sinew_tool::{Audience, Hints, Schema, Tool, Version};
 
 use crate::read::places::Places;
 use crate::read::prose;
@@ -80,12 +82,12 @@ pub struct ToolSpecification {
     pub audience: Audience,
     pub purpose: String,
     /// JSON Schema of the arguments.
-    pub input: Value,
+    pub input: Schema,
     /// Whether the parameters could be read, or the tool states that it takes none.
     pub input_known: bool,
     pub input_notes: String,
     /// JSON Schema of the result; `None` if nothing readable describes it.
-    pub output: Option<Value>,
+    pub output: Option<Schema>,
     pub output_notes: String,
     pub errors: String,
     pub idempotency: String,
@@ -144,13 +146,28 @@ impl ToolSpecification {
     /// The specification of a live tool. Sections that a `tools/list` entry cannot fill stay empty,
     /// except for one example made from the schema.
     pub fn from_tool(tool: &Tool) -> ToolSpecification {
+        ToolSpecification::from_tool_alone(tool).with_sample()
+    }
+
+    /// Adds an example made from the schema.
+    pub(crate) fn with_sample(mut self) -> ToolSpecification {
+        let call = json!({"tool_name": self.name, "arguments": crate::print::sample(&self.input)});
+        self.examples.push(Example {
+            intro: String::new(),
+            language: "json".to_owned(),
+            body: serde_json::to_string_pretty(&call).unwrap_or_default(),
+        });
+        self
+    }
+
+    /// What a `tools/list` entry itself says.
+    pub(crate) fn from_tool_alone(tool: &Tool) -> ToolSpecification {
         let idempotency = match (tool.hints.read_only, tool.hints.idempotent) {
             (_, Some(true)) => "- **Idempotent**: Yes\n- **Explanation**: the tool declares `idempotentHint`.",
             (Some(true), _) => "- **Idempotent**: Yes\n- **Explanation**: the tool only reads (`readOnlyHint`).",
             (_, Some(false)) => "- **Idempotent**: No\n- **Explanation**: the tool declares `idempotentHint: false`.",
             _ => "",
         };
-        let call = json!({"tool_name": tool.name, "arguments": crate::print::sample(&tool.input_schema)});
         ToolSpecification {
             name: tool.name.clone(),
             title: tool.title.as_deref().map(prose::one_line).filter(|title| !title.is_empty()),
@@ -158,15 +175,10 @@ impl ToolSpecification {
             hints: tool.hints,
             audience: tool.audience,
             purpose: prose::from_text(&tool.description),
-            input: (*tool.input_schema).clone(),
+            input: Arc::clone(&tool.input_schema),
             input_known: true,
-            output: tool.output_schema.as_deref().cloned(),
+            output: tool.output_schema.clone(),
             idempotency: idempotency.to_owned(),
-            examples: vec![Example {
-                intro: String::new(),
-                language: "json".to_owned(),
-                body: serde_json::to_string_pretty(&call).unwrap_or_default(),
-            }],
             ..ToolSpecification::default()
         }
     }
@@ -174,9 +186,12 @@ impl ToolSpecification {
     /// The tool a client would see. A version that is missing or not semver becomes 1.0.0, which is
     /// the usual assumption.
     pub fn to_tool(&self) -> Tool {
-        let mut tool = Tool::new(&self.name, prose::to_text(&self.purpose), self.input.clone());
+        let mut tool = Tool::new(&self.name, prose::to_text(&self.purpose), Value::Null);
+        if self.input.is_object() {
+            tool.input_schema = Arc::clone(&self.input);
+        }
         tool.title.clone_from(&self.title);
-        tool.output_schema = self.output.clone().map(std::sync::Arc::new);
+        tool.output_schema.clone_from(&self.output);
         tool.version = self.version_for_callers();
         tool.hints = self.hints;
         tool.audience = self.audience;
@@ -211,7 +226,7 @@ impl ToolSpecification {
 
     /// The described fields of the result.
     pub fn fields(&self) -> impl Iterator<Item = (&String, &Value)> {
-        self.output.as_ref().and_then(properties).into_iter().flatten()
+        self.output.as_deref().and_then(properties).into_iter().flatten()
     }
 }
 

@@ -215,13 +215,34 @@ impl Tool {
     /// Reads a `tools/list` entry or a manifest's tool (`parameters` instead of `inputSchema`).
     /// Only the name is indispensable; everything else has a sensible absence.
     pub fn from_json(entry: &Value) -> Result<Tool, String> {
+        let mut tool = Tool::without_schemas(entry)?;
+        let input = INPUT_KEYS.iter().find_map(|key| entry.get(key));
+        tool.set_schemas(input.cloned(), entry.get("outputSchema").cloned());
+        Ok(tool)
+    }
+
+    /// Like [`Tool::from_json`]; takes the schemas out of the entry, so that large ones are not copied.
+    pub fn take_json(entry: &mut Value) -> Result<Tool, String> {
+        let mut tool = Tool::without_schemas(entry)?;
+        let mut take = |key: &str| entry.get_mut(key).map(Value::take);
+        let input = INPUT_KEYS.iter().find_map(|key| take(key));
+        tool.set_schemas(input, take("outputSchema"));
+        Ok(tool)
+    }
+
+    fn set_schemas(&mut self, input: Option<Value>, output: Option<Value>) {
+        if let Some(input) = input.filter(Value::is_object) {
+            self.input_schema = Arc::new(input);
+        }
+        self.output_schema = output.filter(Value::is_object).map(Arc::new);
+    }
+
+    fn without_schemas(entry: &Value) -> Result<Tool, String> {
         let name = entry.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
         let name = name.ok_or("a tool needs a non-empty string `name`")?;
         let text = |key: &str| entry.get(key).and_then(Value::as_str);
-        let schema = entry.get("inputSchema").or_else(|| entry.get("parameters")).cloned();
-        let mut tool = Tool::new(name, text("description").unwrap_or_default(), schema.unwrap_or(Value::Null));
+        let mut tool = Tool::new(name, text("description").unwrap_or_default(), Value::Null);
         tool.title = text("title").map(str::to_owned);
-        tool.output_schema = entry.get("outputSchema").filter(|schema| schema.is_object()).cloned().map(Arc::new);
         if let Some(annotations) = entry.get("annotations") {
             tool.hints = Hints::from_json(annotations);
             let audience = annotations.get("audience").and_then(Value::as_array);
@@ -236,6 +257,9 @@ impl Tool {
         Ok(tool)
     }
 }
+
+/// A `tools/list` entry's key for the schema of the arguments, and a manifest's.
+const INPUT_KEYS: [&str; 2] = ["inputSchema", "parameters"];
 
 /// Where a tool's version travels in `_meta`.
 pub const VERSION_KEY: &str = "sinew/version";

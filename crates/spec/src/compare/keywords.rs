@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 use sinew_tool::Digest;
 use sinew_tool::text::clip;
 
@@ -242,14 +242,13 @@ fn types(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, before: Kinds, a
         }
         return;
     };
-    let (narrows, widens) = (before & !two != 0, after & !one != 0);
-    let message = format!("the type changed from {} to {}", words(one), words(two));
-    match (narrows, widens) {
-        (true, true) => walker.report("type-changed", ValueEffect::Differs, message),
-        (true, false) => walker.report("type-narrowed", ValueEffect::Narrows, message),
-        (false, true) => walker.report("type-widened", ValueEffect::Widens, message),
-        (false, false) => {}
-    }
+    let (kind, effect) = match (before & !two != 0, after & !one != 0) {
+        (true, true) => ("type-changed", ValueEffect::Differs),
+        (true, false) => ("type-narrowed", ValueEffect::Narrows),
+        (false, true) => ("type-widened", ValueEffect::Widens),
+        (false, false) => return,
+    };
+    walker.report(kind, effect, format!("the type changed from {} to {}", words(one), words(two)));
 }
 
 fn choices(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, before: Kinds, after: Kinds) {
@@ -368,6 +367,9 @@ fn multiple(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
 /// A pair of keywords that bound a count.
 fn count(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, least: &str, most: &str, noun: &str) {
     for (key, is_lower) in [(least, true), (most, false)] {
+        if get(old, key) == get(new, key) {
+            continue;
+        }
         let what = format!("the {} {noun}", if is_lower { "smallest" } else { "largest" });
         let zero = Number::from(0);
         let read = |schema| match get(schema, key) {
@@ -384,7 +386,6 @@ fn count(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, least: &str, mos
             (Some(Some(one)), Some(Some(two))) => {
                 order(&two, &one).map(|ordering| if is_lower { ordering } else { ordering.reverse() })
             }
-            _ if get(old, key) == get(new, key) => Some(Ordering::Equal),
             _ => None,
         };
         moved(walker, ("range-narrowed", "range-widened"), ordering, &what);
@@ -523,11 +524,11 @@ fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
     let quiet = |key: &str| {
         !is_assertion(key) && !matches!(key, "description" | "title" | "default" | "$defs" | "definitions" | "$ref")
     };
-    let none = Map::new();
-    let (one, two) = (old.as_object().unwrap_or(&none), new.as_object().unwrap_or(&none));
-    let changed = one.iter().filter(|(key, value)| quiet(key) && two.get(*key) != Some(value)).map(|(key, _)| key);
-    let added = two.keys().filter(|key| quiet(key) && !one.contains_key(*key));
-    let (known, unknown): (Vec<&String>, Vec<&String>) = changed.chain(added).partition(|key| is_annotation(key));
+    let changed = old.as_object().into_iter().flatten();
+    let changed = changed.filter(|(key, value)| quiet(key) && get(new, key) != Some(value));
+    let added = new.as_object().into_iter().flatten().filter(|(key, _)| quiet(key) && get(old, key).is_none());
+    let (known, unknown): (Vec<&String>, Vec<&String>) =
+        changed.chain(added).map(|(key, _)| key).partition(|key| is_annotation(key));
     // Models also read unknown keywords: they count as text, like a description.
     for (kind, keys) in [("annotation-changed", known), ("words-changed", unknown)] {
         let shown: Vec<String> = keys.iter().take(5).map(|key| format!("`{}`", clip(key))).collect();

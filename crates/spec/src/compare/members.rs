@@ -4,11 +4,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
-use sinew_tool::Digest;
 use sinew_tool::text::clip;
 
 use super::Impact;
-use super::keywords::{get, is_annotation};
+use super::keywords::{equal, get, is_annotation};
 use super::schema::{ANYTHING, ValueEffect, Walker};
 use crate::model::SchemaRole;
 
@@ -104,10 +103,12 @@ fn properties<'a>(
     let noun = if walker.role == SchemaRole::Input { "parameter" } else { "field" };
     let needed = names(new);
     for (name, before) in one {
-        let shown = clip(name);
         if let Some(after) = two.get(name) {
             walker.below(&["properties", name], |walker| walker.walk(before, after, true));
-        } else if *before == Value::Bool(false) {
+            continue;
+        }
+        let shown = clip(name);
+        if *before == Value::Bool(false) {
             if get(new, "additionalProperties") != Some(&Value::Bool(false)) {
                 walker.below(&["properties", name], |walker| {
                     walker.report("object-opened", ValueEffect::Widens, format!("`{shown}` is no longer refused"));
@@ -211,13 +212,14 @@ fn renamed<'a>(old: &'a Value, new: &'a Value) -> HashMap<&'a str, &'a str> {
     {
         return HashMap::from([(*from, *to)]);
     }
-    let mut described: HashMap<Digest, Vec<&str>> = HashMap::new();
-    for (name, schema) in came.iter().filter(|(_, schema)| schema.get("description").is_some()) {
-        described.entry(Digest::of(schema)).or_default().push(name);
+    // Beyond this many, members were replaced, not renamed.
+    if went.len() * came.len() > 10_000 {
+        return HashMap::new();
     }
     let mut found = HashMap::new();
-    for (from, schema) in went {
-        if let Some([to]) = described.get(&Digest::of(schema)).map(Vec::as_slice)
+    for (from, schema) in went.into_iter().filter(|(_, schema)| schema.get("description").is_some()) {
+        let mut alike = came.iter().filter(|(_, other)| equal(schema, other));
+        if let (Some((to, _)), None) = (alike.next(), alike.next())
             && !found.values().any(|other| other == to)
         {
             found.insert(from, *to);

@@ -14,17 +14,22 @@ mod rewrite;
 mod schema;
 mod texts;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::convert::Infallible;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use sinew_tool::text::clip;
 use sinew_tool::{Audience, Digest, Tool, Version};
 
-use crate::model::SchemaRole;
-use crate::model::ToolSpecification;
-use crate::read::Document;
+use crate::cores::{on_all_cores, on_two_cores};
+use crate::json;
+use crate::model::{SchemaRole, ToolSpecification};
 use crate::read::prose::one_line;
+use crate::read::skim::{self, RawTool};
+use crate::read::{Document, listing};
+use keywords::equal;
 use schema::deltas;
 
 /// What a change means for callers.
@@ -152,15 +157,12 @@ impl Comparison {
         self.bump = Bump::of(self.changes.iter().map(|change| change.impact).max());
     }
 
-    fn changes_of<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a Change> {
-        self.changes.iter().filter(move |change| change.tool == tool)
-    }
-
     /// Changes that may break callers and that no version announces. A removed tool has no version
     /// of its own to announce it.
     pub fn unannounced(&self) -> impl Iterator<Item = &Change> {
-        let announced = |tool: &str| self.versions.iter().any(|check| check.tool == tool && check.enough);
-        self.changes.iter().filter(move |change| change.impact.may_break() && !announced(&change.tool))
+        let enough = self.versions.iter().filter(|check| check.enough);
+        let announced: HashSet<&str> = enough.map(|check| check.tool.as_str()).collect();
+        self.changes.iter().filter(move |change| change.impact.may_break() && !announced.contains(change.tool.as_str()))
     }
 
     /// The tools whose declared version is too small.
@@ -231,63 +233,114 @@ impl Change {
     }
 }
 
+/// A tool to compare, with the document it comes from where there is one.
+struct Subject<'a> {
+    tool: Cow<'a, Tool>,
+    spec: Option<Cow<'a, ToolSpecification>>,
+}
+
+impl<'a> Subject<'a> {
+    fn of_tool(tool: &'a Tool) -> Subject<'a> {
+        Subject { tool: Cow::Borrowed(tool), spec: None }
+    }
+
+    fn of_spec(spec: Cow<'a, ToolSpecification>) -> Subject<'a> {
+        Subject { tool: Cow::Owned(spec.to_tool()), spec: Some(spec) }
+    }
+
+    fn of_raw(tool: &RawTool<'_>) -> Option<Subject<'a>> {
+        let spec = listing::spec(json::read_strict(tool.text)?).ok()?;
+        Some(Subject::of_spec(Cow::Owned(spec)))
+    }
+
+    fn diff(&self, new: &Subject<'_>) -> Vec<Change> {
+        let mut changes = diff_tool(&self.tool, &new.tool);
+        if let (Some(old), Some(new)) = (&self.spec, &new.spec) {
+            changes.extend(texts::diff(old, new));
+        }
+        changes
+    }
+}
+
 /// Everything that changed between two documents: their tools, and what only documents say.
 pub fn diff_documents(old: &Document, new: &Document) -> Comparison {
-    let mut comparison = diff(&old.to_tools(), &new.to_tools());
-    let mut after: BTreeMap<&str, &ToolSpecification> = BTreeMap::new();
-    for spec in new.tools.iter().rev() {
-        after.insert(&spec.name, spec);
-    }
-    let mut seen = HashSet::new();
-    for spec in old.tools.iter().filter(|spec| seen.insert(spec.name.as_str())) {
-        let Some(next) = after.get(spec.name.as_str()) else { continue };
-        let found = texts::diff(spec, next);
-        if found.is_empty() {
-            continue;
-        }
-        let gravest = found.iter().map(|change| change.impact).max();
-        comparison.changes.extend(found);
-        let bump = Bump::of(comparison.changes_of(&spec.name).map(|change| change.impact).max().max(gravest));
-        comparison.versions.retain(|check| check.tool != spec.name);
-        let (one, two) = (spec.version_for_callers(), next.version_for_callers());
-        comparison.versions.push(VersionCheck::new(&spec.name, bump, one, two));
-    }
-    comparison.versions.sort_by(|one, two| one.tool.cmp(&two.tool));
-    comparison.sort();
+    let Ok(comparison) = diff_all(
+        old.tools.iter().map(|spec| (spec.name.as_str(), spec)),
+        new.tools.iter().map(|spec| (spec.name.as_str(), spec)),
+        |spec| Ok::<_, Infallible>(Subject::of_spec(Cow::Borrowed(spec))),
+    );
     comparison
 }
 
 /// Everything that changed between two sets of tools.
 pub fn diff(old: &[Tool], new: &[Tool]) -> Comparison {
-    let index = |tools: &[Tool]| -> BTreeMap<String, Tool> {
-        // Of two tools with one name the first counts, as for callers.
-        tools.iter().rev().map(|tool| (tool.name.clone(), tool.clone())).collect()
-    };
-    let (before, after) = (index(old), index(new));
-    let mut changes = Vec::new();
-    let mut versions = Vec::new();
-    let renamed = renamed_tools(&before, &after);
-    for (name, tool) in &before {
-        if let Some(next) = after.get(name) {
-            let found = diff_tool(tool, next);
-            let bump = Bump::of(found.iter().map(|change| change.impact).max());
-            if bump != Bump::None {
-                versions.push(VersionCheck::new(name, bump, tool.version.clone(), next.version.clone()));
-            }
-            changes.extend(found);
-        } else if let Some(to) = renamed.get(name.as_str()) {
-            let message = format!("the tool was removed; it may have been renamed to `{}`", clip(to));
-            changes.push(change(name, "/name", "tool-renamed", Impact::Breaking, message));
-        } else {
-            changes.push(change(name, "", "tool-removed", Impact::Breaking, "the tool was removed"));
-        }
-    }
-    for name in after.keys().filter(|name| !before.contains_key(*name) && !renamed.values().any(|to| to == name)) {
-        changes.push(change(name, "", "tool-added", Impact::Additive, "a new tool"));
-    }
-    let mut comparison = Comparison { bump: Bump::None, changes, versions };
-    comparison.sort();
+    let Ok(comparison) = diff_all(
+        old.iter().map(|tool| (tool.name.as_str(), tool)),
+        new.iter().map(|tool| (tool.name.as_str(), tool)),
+        |tool| Ok::<_, Infallible>(Subject::of_tool(tool)),
+    );
     comparison
+}
+
+/// Like [`diff_documents`] for the texts of two tool lists, of which only the two versions of one tool are in memory at
+/// a time. `None` if a text is not such a list or there is anything wrong with it: then read it as a document.
+pub fn diff_lists(old: &str, new: &str) -> Option<Comparison> {
+    let (old, new) = on_two_cores(|| skim::tools(old), || skim::tools(new));
+    let (old, new) = (old?, new?);
+    diff_all(old.iter().map(|tool| (tool.name, tool)), new.iter().map(|tool| (tool.name, tool)), |tool| {
+        Subject::of_raw(tool).ok_or(())
+    })
+    .ok()
+}
+
+/// Compares the tools of both sides by their names; `load` makes one ready when its turn comes.
+fn diff_all<'a, T: Copy + Send + Sync, E: Send>(
+    old: impl DoubleEndedIterator<Item = (&'a str, T)>,
+    new: impl DoubleEndedIterator<Item = (&'a str, T)>,
+    load: impl Fn(T) -> Result<Subject<'a>, E> + Sync,
+) -> Result<Comparison, E> {
+    // Of two tools with one name the first counts, as for callers.
+    let (before, after): (BTreeMap<&str, T>, BTreeMap<&str, T>) = (old.rev().collect(), new.rev().collect());
+    let kept: Vec<(&str, T, T)> =
+        before.iter().filter_map(|(name, one)| Some((*name, *one, *after.get(name)?))).collect();
+    let compared = on_all_cores(&kept, |(name, one, two)| {
+        let (one, two) = (load(*one)?, load(*two)?);
+        let changes = one.diff(&two);
+        let bump = Bump::of(changes.iter().map(|change| change.impact).max());
+        let version = || VersionCheck::new(name, bump, one.tool.version.clone(), two.tool.version.clone());
+        Ok((changes, (bump != Bump::None).then(version)))
+    });
+    let mut comparison = Comparison { bump: Bump::None, changes: Vec::new(), versions: Vec::new() };
+    for pair in compared {
+        let (changes, version) = pair?;
+        comparison.changes.extend(changes);
+        comparison.versions.extend(version);
+    }
+    let missing = |one: &BTreeMap<&'a str, T>, other: &BTreeMap<&'a str, T>| {
+        let gone = one.iter().filter(|(name, _)| !other.contains_key(*name));
+        gone.map(|(name, one)| Ok((*name, load(*one)?.tool))).collect::<Result<ToolsByName<'a>, E>>()
+    };
+    let (went, came) = (missing(&before, &after)?, missing(&after, &before)?);
+    comparison.changes.extend(arrivals(&went, &came));
+    comparison.sort();
+    Ok(comparison)
+}
+
+type ToolsByName<'a> = BTreeMap<&'a str, Cow<'a, Tool>>;
+
+/// Tools that only one side has.
+fn arrivals(went: &ToolsByName<'_>, came: &ToolsByName<'_>) -> Vec<Change> {
+    let renamed = renamed_tools(went, came);
+    let new_names: HashSet<&str> = renamed.values().copied().collect();
+    let gone = went.keys().map(|name| match renamed.get(name) {
+        Some(to) => {
+            let message = format!("the tool was removed; it may have been renamed to `{}`", clip(to));
+            change(name, "/name", "tool-renamed", Impact::Breaking, message)
+        }
+        None => change(name, "", "tool-removed", Impact::Breaking, "the tool was removed"),
+    });
+    let added = came.keys().filter(|name| !new_names.contains(*name));
+    gone.chain(added.map(|name| change(name, "", "tool-added", Impact::Additive, "a new tool"))).collect()
 }
 
 fn change(
@@ -300,44 +353,36 @@ fn change(
     Change { tool: tool.to_owned(), path: path.into(), kind, impact, message: message.into() }
 }
 
-/// Removed and added tools with exactly the same description and arguments.
-fn renamed_tools<'a>(
-    before: &'a BTreeMap<String, Tool>,
-    after: &'a BTreeMap<String, Tool>,
-) -> HashMap<&'a str, &'a str> {
-    let face = |tool: &Tool| (tool.input_digest(), one_line(&tool.description));
-    let mut came: HashMap<(Digest, String), Vec<&str>> = HashMap::new();
-    for (name, tool) in after.iter().filter(|(name, _)| !before.contains_key(*name)) {
-        came.entry(face(tool)).or_default().push(name);
-    }
+/// Removed tools with the name of the added one that each may have become.
+fn renamed_tools<'a>(went: &'a ToolsByName<'_>, came: &'a ToolsByName<'_>) -> HashMap<&'a str, &'a str> {
     let mut renamed = HashMap::new();
-    for (name, tool) in before.iter().filter(|(name, _)| !after.contains_key(*name)) {
+    if went.is_empty() || came.is_empty() {
+        return renamed;
+    }
+    // Exactly the same description and arguments.
+    let face = |tool: &Tool| (tool.input_digest(), one_line(&tool.description));
+    let mut faces: HashMap<(Digest, String), Vec<&str>> = HashMap::new();
+    for (name, tool) in came {
+        faces.entry(face(tool)).or_default().push(name);
+    }
+    let mut taken: HashSet<&str> = HashSet::new();
+    for (name, tool) in went {
         // With several equal new tools, the match is unknown.
-        if let Some([only]) = came.get(&face(tool)).map(Vec::as_slice)
-            && !renamed.values().any(|to| to == only)
+        if let Some([only]) = faces.get(&face(tool)).map(Vec::as_slice)
+            && taken.insert(only)
         {
-            renamed.insert(name.as_str(), *only);
+            renamed.insert(*name, *only);
         }
     }
-    let went: Vec<&str> = before
-        .keys()
-        .map(String::as_str)
-        .filter(|name| !after.contains_key(*name) && !renamed.contains_key(name))
-        .collect();
-    let came: Vec<&str> = after
-        .keys()
-        .map(String::as_str)
-        .filter(|name| !before.contains_key(*name) && !renamed.values().any(|to| to == name))
-        .collect();
+    let left: Vec<_> = went.iter().filter(|(name, _)| !renamed.contains_key(*name)).collect();
+    let free: Vec<_> = came.iter().filter(|(name, _)| !taken.contains(*name)).collect();
     // Beyond this many, tools were replaced, not renamed.
-    if went.len() * came.len() <= 400 {
-        for name in went {
-            let mut alike = came
-                .iter()
-                .filter(|to| !renamed.values().any(|taken| taken == *to))
-                .filter(|to| before.get(name).zip(after.get(**to)).is_some_and(|(old, new)| looks_renamed(old, new)));
-            if let (Some(to), None) = (alike.next(), alike.next()) {
-                renamed.insert(name, *to);
+    if left.len() * free.len() <= 400 {
+        for (name, old) in left {
+            let mut alike = free.iter().filter(|(to, new)| !taken.contains(*to) && looks_renamed(old, new));
+            if let (Some((to, _)), None) = (alike.next(), alike.next()) {
+                taken.insert(*to);
+                renamed.insert(*name, **to);
             }
         }
     }
@@ -387,13 +432,13 @@ pub fn diff_tool(old: &Tool, new: &Tool) -> Vec<Change> {
         }
         _ => {}
     }
-    if old.input_schema != new.input_schema {
+    if !equal(&old.input_schema, &new.input_schema) {
         for delta in deltas(&old.input_schema, &new.input_schema, SchemaRole::Input) {
             report(&format!("/inputSchema{}", delta.pointer), delta.kind, delta.impact, delta.message);
         }
     }
     match (&old.output_schema, &new.output_schema) {
-        (Some(old), Some(new)) if old != new => {
+        (Some(old), Some(new)) if !equal(old, new) => {
             for delta in deltas(old, new, SchemaRole::Output) {
                 report(&format!("/outputSchema{}", delta.pointer), delta.kind, delta.impact, delta.message);
             }

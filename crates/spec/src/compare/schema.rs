@@ -62,8 +62,7 @@ pub(super) struct Delta {
 }
 
 pub(super) fn deltas(old: &Value, new: &Value, role: SchemaRole) -> Vec<Delta> {
-    let fits = |schema: &Value| count(schema, MAX_NODES) <= MAX_NODES;
-    if !fits(old) || !fits(new) {
+    if ![old, new].iter().all(|schema| fits(schema, &mut { MAX_NODES })) {
         return walked(old, new, role, 0);
     }
     let found = walked(old, new, role, MAX_STEPS);
@@ -147,7 +146,11 @@ impl<'a, 'b> Walker<'a, 'b> {
         let length = self.pointer.len();
         for segment in segments {
             self.pointer.push('/');
-            self.pointer.push_str(&segment.replace('~', "~0").replace('/', "~1"));
+            if segment.contains(['~', '/']) {
+                self.pointer.push_str(&segment.replace('~', "~0").replace('/', "~1"));
+            } else {
+                self.pointer.push_str(segment);
+            }
         }
         step(self);
         self.pointer.truncate(length);
@@ -281,10 +284,10 @@ fn changed_references<'a>(old: &'a Value, new: &'a Value) -> HashSet<&'a str> {
     let mut all = HashSet::new();
     references(old, &mut all);
     references(new, &mut all);
-    // The target of a dynamic reference depends on the path to it.
     if all.is_empty() {
         return all;
     }
+    // The target of a dynamic reference depends on the path to it.
     let dynamic = |root: &Value| has_key(root, "$dynamicRef") || has_key(root, "$recursiveRef");
     if (dynamic(old) || dynamic(new)) && anchors(old) != anchors(new) {
         return all;
@@ -312,7 +315,7 @@ fn changed_references<'a>(old: &'a Value, new: &'a Value) -> HashSet<&'a str> {
 }
 
 fn is_reference(key: &str) -> bool {
-    matches!(key, "$ref" | "$dynamicRef" | "$recursiveRef")
+    key.starts_with('$') && matches!(key, "$ref" | "$dynamicRef" | "$recursiveRef")
 }
 
 fn references<'a>(schema: &'a Value, found: &mut HashSet<&'a str>) {
@@ -323,7 +326,8 @@ fn references<'a>(schema: &'a Value, found: &mut HashSet<&'a str>) {
                     Value::String(reference) if is_reference(key) => {
                         found.insert(reference);
                     }
-                    _ => references(value, found),
+                    Value::Object(_) | Value::Array(_) => references(value, found),
+                    _ => {}
                 }
             }
         }
@@ -369,20 +373,17 @@ fn face<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     target.unwrap_or(schema)
 }
 
-/// How many parts a value has, up to a limit.
-fn count(value: &Value, limit: usize) -> usize {
-    let mut total = 1;
-    let mut add = |part: &Value| {
-        if total <= limit {
-            total += count(part, limit - total.min(limit));
-        }
-    };
-    match value {
-        Value::Object(members) => members.values().for_each(&mut add),
-        Value::Array(items) => items.iter().for_each(&mut add),
-        _ => {}
+/// Whether a value has no more than so many parts; what is left is counted down.
+fn fits(value: &Value, left: &mut usize) -> bool {
+    if *left == 0 {
+        return false;
     }
-    total
+    *left -= 1;
+    match value {
+        Value::Object(members) => members.values().all(|part| fits(part, left)),
+        Value::Array(items) => items.iter().all(|part| fits(part, left)),
+        _ => true,
+    }
 }
 
 #[cfg(test)]

@@ -184,7 +184,7 @@ impl<'a> Reporter<'a> {
         if input.is_some() {
             simplified::input(self, tool, &tool.input);
         }
-        if let Some(schema) = tool.output.as_ref().filter(|_| output.is_some()) {
+        if let Some(schema) = tool.output.as_deref().filter(|_| output.is_some()) {
             simplified::output(self, tool, schema);
         }
         if self.is_markdown() {

@@ -101,31 +101,25 @@ pub(super) fn check_head(reporter: &mut Reporter<'_>) {
 fn find(text: &str, within: Span) -> Vec<Span> {
     let mut found = Vec::new();
     let mut at = within.start;
-    while let Some(offset) = within_of(text, at, within.end).find(['[', '{', '<']) {
+    let bytes = text.as_bytes().get(..within.end).unwrap_or_default();
+    while let Some(offset) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| b"[{<".contains(byte))) {
         at += offset;
-        let rest = within_of(text, at, within.end);
-        if rest.starts_with("<!--") {
-            at += rest.find("-->").map_or(4, |close| close + 3);
-            continue;
-        }
-        let own = OWN.iter().find(|own| rest.starts_with(**own)).map(|own| own.len());
-        let other = || {
-            let begins = OTHERS.iter().any(|other| rest.starts_with(other));
-            begins.then(|| rest.find(']').map_or(1, |close| close + 1))
-        };
-        match own.or_else(other) {
-            Some(length) => {
-                found.push(Span::new(at, at + length));
-                at += length;
+        let rest = &text[at..within.end];
+        let length = match bytes[at] {
+            b'<' if rest.starts_with("<!--") => {
+                at += rest.find("-->").map_or(4, |close| close + 3);
+                continue;
             }
-            None => at += 1,
-        }
+            b'{' if rest.starts_with("{{") => OWN.iter().find(|own| rest.starts_with(**own)).map(|own| own.len()),
+            b'[' if OTHERS.iter().any(|other| rest.starts_with(other)) => {
+                Some(rest.find(']').map_or(1, |close| close + 1))
+            }
+            _ => None,
+        };
+        found.extend(length.map(|length| Span::new(at, at + length)));
+        at += length.unwrap_or(1);
     }
     found
-}
-
-fn within_of(text: &str, start: usize, end: usize) -> &str {
-    text.get(start..end).unwrap_or_default()
 }
 
 /// `Yes/No` in a required cell and `Yes/No/Partially` in the idempotency section.

@@ -25,7 +25,7 @@ pub(super) fn check<'a>(
         places.section_heading(Section::Input),
     );
     // Only a written schema says which fields are required; a table of fields does not.
-    let output = tool.output.as_ref().filter(|_| places.output.schema.is_some());
+    let output = tool.output.as_deref().filter(|_| places.output.schema.is_some());
     let near = places.section_heading(Section::Output);
     unreadable(reporter, &places.input);
     unreadable(reporter, &places.output);

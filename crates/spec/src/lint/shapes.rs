@@ -19,7 +19,7 @@ const SHOWN: usize = 5;
 pub(super) fn check(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let places = &tool.places;
     check_schema(reporter, &places.input, Some(&tool.input), places.section_heading(Section::Input));
-    check_schema(reporter, &places.output, tool.output.as_ref(), places.section_heading(Section::Output));
+    check_schema(reporter, &places.output, tool.output.as_deref(), places.section_heading(Section::Output));
     if reporter.is_markdown() {
         cells(reporter, &places.input);
         cells(reporter, &places.output);
@@ -59,13 +59,13 @@ fn look(schema: &Value, pointer: &mut String, depth: usize, missing: &mut Missin
         return;
     }
     let has = |keys: &[&str]| keys.iter().any(|key| members.contains_key(*key));
-    let elsewhere = has(&["$ref", "allOf", "anyOf", "oneOf", "enum", "const", "if"]);
+    let elsewhere = || has(&["$ref", "allOf", "anyOf", "oneOf", "enum", "const", "if"]);
     let is = |kind: &str| members.get("type").is_some_and(|own| own == kind);
-    if is("array") && !has(&["items", "prefixItems", "contains"]) && !elsewhere {
+    if is("array") && !has(&["items", "prefixItems", "contains"]) && !elsewhere() {
         missing.items.push(pointer.clone());
     }
     let shaped = ["properties", "patternProperties", "additionalProperties", "propertyNames", "maxProperties"];
-    if is("object") && depth > 0 && !has(&shaped) && !elsewhere {
+    if is("object") && depth > 0 && !has(&shaped) && !elsewhere() {
         missing.members.push(pointer.clone());
     }
     let length = pointer.len();
@@ -138,6 +138,9 @@ const NEGATIONS: &[&str] = &["not", "never", "without", "no"];
 /// Whether two descriptions of one thing contradict each other: different numbers, one of them negated, or
 /// hardly a word in common.
 pub(super) fn contradict(one: &str, two: &str) -> bool {
+    if one == two {
+        return false;
+    }
     let words = |text: &str| -> Map<String, Value> {
         let plain = text.replace(['`', '*', '_'], " ").to_lowercase();
         plain

@@ -12,11 +12,15 @@ use crate::read::places::SchemaSource;
 const SHOWN: usize = 3;
 
 pub(super) fn input(reporter: &mut Reporter<'_>, tool: &ToolSpecification, schema: &Value) {
-    report(reporter, tool, &tool.places.input, Section::Input, portable::input(schema).simplified);
+    if !portable::keeps_shape(schema) {
+        report(reporter, tool, &tool.places.input, Section::Input, portable::input(schema).simplified);
+    }
 }
 
 pub(super) fn output(reporter: &mut Reporter<'_>, tool: &ToolSpecification, schema: &Value) {
-    report(reporter, tool, &tool.places.output, Section::Output, portable::output(schema).simplified);
+    if !portable::keeps_shape(schema) {
+        report(reporter, tool, &tool.places.output, Section::Output, portable::output(schema).simplified);
+    }
 }
 
 /// One finding for a schema. What is written as text says the same, and what has a rule of its own is reported by it.

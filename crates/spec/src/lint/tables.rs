@@ -20,7 +20,7 @@ pub(super) fn check(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
         shape(reporter, table, section);
         each_row(reporter, table, section);
         if source.schema.is_some() {
-            let schema = if section == Section::Input { Some(&tool.input) } else { tool.output.as_ref() };
+            let schema = if section == Section::Input { Some(&*tool.input) } else { tool.output.as_deref() };
             if let Some(schema) = schema {
                 agreement(reporter, source, table, schema, section);
             }

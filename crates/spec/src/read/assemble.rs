@@ -1,5 +1,7 @@
 //! Building tools from the blocks of a Markdown text.
 
+use std::sync::Arc;
+
 use sinew_tool::Audience;
 
 use super::blocks::{self, Block, BlockKind};
@@ -176,13 +178,13 @@ fn assemble(text: &str, start: &ToolHeading, body: &[Block], end: usize) -> Tool
 
     let SchemaReading { schema, notes, place } = schemas::read(text, input, entry.as_ref(), SchemaRole::Input);
     spec.input_known = schema.is_some() || place.says_none;
-    spec.input = schema.unwrap_or_else(crate::model::no_arguments);
+    spec.input = Arc::new(schema.unwrap_or_else(crate::model::no_arguments));
     (spec.input_notes, spec.places.input) = (notes, place);
     if spec.places.input.schema.is_none() && spec.places.input.table.is_none() {
         spec.places.input.faults.extend(yaml);
     }
     let SchemaReading { schema, notes, place } = schemas::read(text, output, entry.as_ref(), SchemaRole::Output);
-    spec.output = schema;
+    spec.output = schema.map(Arc::new);
     (spec.output_notes, spec.places.output) = (notes, place);
 
     spec.errors = prose_of(text, errors);

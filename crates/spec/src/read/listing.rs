@@ -1,6 +1,7 @@
 //! The JSON formats: a `tools/list` result, a manifest, an array of tools, a single tool.
 
 use serde_json::{Map, Value};
+use sinew_tool::tool::VERSION_KEY;
 use sinew_tool::{Manifest, Tool};
 
 use super::names::FURTHER;
@@ -52,9 +53,8 @@ pub(super) fn read_as(text: &str, format: Option<Format>) -> Document {
         }
     };
     for (index, entry) in entries.iter().enumerate() {
-        let value = entry.to_value();
-        match Tool::from_json(&value) {
-            Ok(tool) => document.tools.push(spec(&tool, &value, entry)),
+        match spec(entry.to_value()) {
+            Ok(spec) => document.tools.push(with_places(spec, entry)),
             Err(problem) if document.format != Format::Manifest => {
                 let message = format!("tools[{index}]: {problem}");
                 document.problems.push(Problem { rule: &rules::LIST_SHAPE, span: entry.span, message });
@@ -69,25 +69,32 @@ pub(super) fn read_as(text: &str, format: Option<Format>) -> Document {
     document
 }
 
-fn spec(tool: &Tool, value: &Value, entry: &JsonNode) -> ToolSpecification {
-    let mut spec = ToolSpecification::from_tool(tool);
+/// What an entry of a list says, without places.
+pub(crate) fn spec(mut entry: Value) -> Result<ToolSpecification, String> {
+    let tool = Tool::take_json(&mut entry)?;
+    let mut spec = ToolSpecification::from_tool_alone(&tool);
+    let version = entry.get("_meta").and_then(|meta| meta.get(VERSION_KEY)).or_else(|| entry.get("version"));
+    spec.version = version.and_then(Value::as_str).map(str::to_owned);
+    spec.unknown = unknown(&entry);
+    if !spec.unknown.is_empty() {
+        let body = serde_json::to_string_pretty(&spec.unknown).unwrap_or_default();
+        spec.extra.push((FURTHER.to_owned(), format!("```json\n{body}\n```")));
+    }
+    Ok(spec)
+}
+
+fn with_places(spec: ToolSpecification, entry: &JsonNode) -> ToolSpecification {
+    let mut spec = spec.with_sample();
     let schema = entry.get("inputSchema").or_else(|| entry.get("parameters"));
     let name = entry.get("name").map_or(entry.span, |name| name.span);
-    let version = entry.get("_meta").and_then(|meta| meta.get(sinew_tool::tool::VERSION_KEY));
-    let version = version.or_else(|| entry.get("version"));
-    spec.version = version.and_then(JsonNode::as_str).map(str::to_owned);
+    let version = entry.get("_meta").and_then(|meta| meta.get(VERSION_KEY)).or_else(|| entry.get("version"));
     let mut places = Places { whole: entry.span, heading: name, name: Some(name), ..Places::default() };
-    places.heading_name = Some(tool.name.clone());
+    places.heading_name = Some(spec.name.clone());
     places.version = version.map(|version| version.span);
     places.description = entry.get("description").map(|description| description.span);
     places.input.schema = schema.cloned();
     places.output.schema = entry.get("outputSchema").cloned();
     spec.places = places;
-    spec.unknown = unknown(value);
-    if !spec.unknown.is_empty() {
-        let body = serde_json::to_string_pretty(&spec.unknown).unwrap_or_default();
-        spec.extra.push((FURTHER.to_owned(), format!("```json\n{body}\n```")));
-    }
     spec
 }
 
@@ -109,7 +116,7 @@ fn unknown(entry: &Value) -> Map<String, Value> {
     let own = entry.as_object().into_iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str()));
     let own = own.map(|(key, value)| (key.clone(), value.clone()));
     let hints = members("annotations").filter(|(key, _)| !HINTS.contains(&key.as_str()));
-    let meta = members("_meta").filter(|(key, _)| *key != sinew_tool::tool::VERSION_KEY);
+    let meta = members("_meta").filter(|(key, _)| *key != VERSION_KEY);
     own.chain(hints.map(|(key, value)| (format!("annotations.{key}"), value.clone())))
         .chain(meta.map(|(key, value)| (format!("_meta.{key}"), value.clone())))
         .collect()

@@ -6,11 +6,11 @@
 //!
 //! `blocks` splits the text, `names` recognises headings, `parts` sorts what is below one, `assemble`
 //! builds tools, `schemas` reads tables and schemas, `rows` their rows, `types` the names in type
-//! cells; `listing` reads the JSON formats.
+//! cells; `listing` reads the JSON formats, `skim` only finds the tools in one of them.
 
 mod assemble;
 pub(crate) mod blocks;
-mod listing;
+pub(crate) mod listing;
 pub(crate) mod meta;
 pub(crate) mod names;
 mod parts;
@@ -18,6 +18,7 @@ pub mod places;
 pub(crate) mod prose;
 pub(crate) mod rows;
 pub(crate) mod schemas;
+pub(crate) mod skim;
 pub mod table;
 pub mod types;
 

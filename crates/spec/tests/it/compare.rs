@@ -1,7 +1,8 @@
 //! What counts as breaking, additive or cosmetic.
 
 use serde_json::{Value, json};
-use sinew_spec::compare::{Bump, Impact, diff};
+use sinew_spec::Document;
+use sinew_spec::compare::{Bump, Impact, diff, diff_documents, diff_lists};
 use sinew_tool::{Hints, Tool, Version};
 
 fn object(properties: Value, required: Value) -> Value {
@@ -381,4 +382,49 @@ fn schemas_too_complex_to_compare_are_undecided_at_once() {
         input(json!({"type": "object", "properties": wide}), json!({"type": "object"})),
         Some(Impact::Undecided)
     );
+}
+
+#[test]
+fn two_lists_are_compared_alike_with_and_without_their_documents() {
+    let tool = |name: &str, most: usize, more: Value| {
+        let level = json!({"type": "integer", "maximum": most});
+        let mut tool = json!({"name": name, "description": "Sets \"it\".", "inputSchema":
+            {"type": "object", "properties": {"level": level, "half": {"default": 0.1}}}});
+        tool.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+        tool
+    };
+    let old = json!({"tools": [
+        tool("same", 1, json!({})),
+        tool("narrowed", 5, json!({"title": "Dimmer", "version": "1.2.0"})),
+        tool("gone", 7, json!({"description": "Rings the bell."})),
+        tool("task", 1, json!({"execution": {"taskSupport": "optional"}})),
+    ]});
+    let new = json!({"tools": [
+        tool("narrowed", 4, json!({"title": "Dimmer", "version": "1.1.0"})),
+        tool("same", 1, json!({})),
+        tool("rung", 7, json!({"description": "Rings the bell."})),
+        tool("task", 1, json!({"execution": {"taskSupport": "required"}})),
+        tool("more", 9, json!({})),
+    ], "nextCursor": null});
+    for (old, new) in [(&old, &new), (&new, &old), (&old["tools"], &new["tools"]), (&old, &old)] {
+        for (old, new) in [(old.to_string(), new.to_string()), (format!("{old:#}\n"), format!("\n {new:#}"))] {
+            let compared = diff_documents(&Document::parse(&old), &Document::parse(&new));
+            assert_eq!(diff_lists(&old, &new), Some(compared));
+        }
+    }
+}
+
+#[test]
+fn a_list_with_something_to_report_is_not_compared_by_its_text() {
+    let good = r#"[{"name": "a"}]"#;
+    for broken in [
+        r#"[{"name": "a", "inputSchema": {"type": "object", "type": "object"}}]"#,
+        r#"[{"name": "a", "inputSchema": {"type": "object",}}]"#,
+        r#"[{"name": "a", "inputSchema": {"type": object}}]"#,
+        r#"[{"name": ""}]"#,
+        r#"[{"name": "a" "b"}]"#,
+    ] {
+        assert_eq!(diff_lists(good, broken), None, "{broken}");
+        assert_eq!(diff_lists(broken, good), None, "{broken}");
+    }
 }

@@ -47,7 +47,7 @@ fn document(input: &str) -> String {
 #[test]
 fn the_table_gives_the_schema() {
     let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
-    let mut read = Document::parse(&document(TABLE)).tools[0].input.clone();
+    let mut read = (*Document::parse(&document(TABLE)).tools[0].input).clone();
     assert_eq!(read["properties"]["target_file"]["examples"], json!(["src/main.py"]));
     assert_eq!(read["properties"]["max_lines"]["examples"], json!([100]));
     for property in read["properties"].as_object_mut().unwrap().values_mut() {

@@ -92,13 +92,8 @@ impl Lines {
     pub fn new(text: &str) -> Lines {
         let bytes = text.as_bytes();
         let mut starts = vec![0];
-        for (index, byte) in bytes.iter().enumerate() {
-            let ends = match byte {
-                b'\n' => true,
-                b'\r' => bytes.get(index + 1) != Some(&b'\n'),
-                _ => false,
-            };
-            if ends {
+        for (index, byte) in bytes.iter().enumerate().filter(|(_, byte)| **byte <= b'\r') {
+            if *byte == b'\n' || *byte == b'\r' && bytes.get(index + 1) != Some(&b'\n') {
                 starts.push(index + 1);
             }
         }

@@ -27,6 +27,48 @@ pub(super) fn is_portable_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
 }
 
+/// Whether nothing of a schema has another shape when it is listed, as far as a glance shows: most schemas are so, and
+/// need not be rewritten to find out.
+pub fn keeps_shape(schema: &Value) -> bool {
+    schema.get("type").is_some_and(|kind| kind == "object")
+        && keeps_shape_within(schema, MOST_NESTED, &mut { MOST_PARTS })
+}
+
+/// Well below what the rewriter cuts off.
+const MOST_NESTED: usize = 8;
+const MOST_PARTS: usize = 1_000;
+
+fn keeps_shape_within(schema: &Value, depth: usize, parts: &mut usize) -> bool {
+    let Value::Object(members) = schema else { return false };
+    if depth == 0 || *parts == 0 {
+        return false;
+    }
+    *parts -= 1;
+    let mut kind = "";
+    let (mut has_items, mut has_texts) = (false, false);
+    let keeps = members.iter().all(|(keyword, value)| match (keyword.as_str(), value) {
+        ("type", Value::String(name)) => {
+            kind = name;
+            TYPES.contains(&kind)
+        }
+        ("enum", Value::Array(texts)) => {
+            has_texts = true;
+            texts.iter().all(|text| text.as_str().is_some_and(|text| !text.is_empty()))
+        }
+        ("properties", Value::Object(all)) => {
+            all.iter().all(|(name, part)| is_portable_name(name) && keeps_shape_within(part, depth - 1, parts))
+        }
+        ("items", items) => {
+            has_items = true;
+            keeps_shape_within(items, depth - 1, parts)
+        }
+        ("title" | "description" | "default" | "examples" | "required", _) => true,
+        ("minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems", _) => true,
+        _ => false,
+    });
+    keeps && !kind.is_empty() && has_items == (kind == "array") && (!has_texts || kind == "string")
+}
+
 const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
 
 /// What some client refuses, each with its place. An empty list is a portable schema.

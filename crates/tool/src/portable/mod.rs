@@ -21,7 +21,7 @@ mod tests;
 
 use serde_json::Value;
 
-pub use check::violations;
+pub use check::{keeps_shape, violations};
 use node::Rewriter;
 pub use rules::{PortableRule, RULES};
 

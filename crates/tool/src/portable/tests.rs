@@ -38,6 +38,30 @@ fn every_rule_of_the_table_does_what_it_says() {
 }
 
 #[test]
+fn most_schemas_keep_their_shape_at_a_glance() {
+    let of = |part: Value| json!({"type": "object", "properties": {"a": part}, "required": ["a"]});
+    for part in [
+        json!({"type": "string", "enum": ["x", "y"], "description": "Which.", "examples": ["x"], "default": "x"}),
+        json!({"type": "array", "items": {"type": "number", "minimum": 0}, "maxItems": 3}),
+        json!({"type": "object", "properties": {"b": {"type": "boolean"}}}),
+    ] {
+        assert!(keeps_shape(&of(part.clone())), "{part}");
+    }
+    for part in [
+        json!({}),
+        json!(true),
+        json!({"type": ["string", "null"]}),
+        json!({"type": "array"}),
+        json!({"type": "integer", "enum": [1]}),
+        json!({"type": "string", "enum": [""]}),
+        json!({"type": "object", "properties": {"ä": {"type": "string"}}}),
+        json!({"$ref": "#"}),
+    ] {
+        assert!(!keeps_shape(&of(part.clone())), "{part}");
+    }
+}
+
+#[test]
 fn an_argument_with_an_odd_name_is_described_and_can_be_given() {
     let schema = json!({
         "type": "object",
@@ -377,6 +401,15 @@ proptest! {
         }
         for portable in [input(&root), output(&root)] {
             prop_assert_eq!(violations(&portable.schema), Vec::<String>::new(), "{}", portable.schema);
+        }
+    }
+
+    #[test]
+    fn what_keeps_its_shape_at_a_glance_keeps_it_when_listed(a in schemas(), b in schemas()) {
+        let root = json!({"type": "object", "properties": {"a": a, "b": {"type": "array", "items": b}}});
+        for portable in [input(&root), output(&root)] {
+            let reshaped = portable.simplified.iter().any(|part| part.rule().changes_shape);
+            prop_assert!(!(keeps_shape(&root) && reshaped), "{root}: {:?}", portable.simplified);
         }
     }
 

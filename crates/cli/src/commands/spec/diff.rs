@@ -7,14 +7,21 @@ use sinew_spec::compare::{self, Comparison, Impact};
 use sinew_tool::Version;
 
 use super::args::{Allow, DiffFormat, SpecDiffArgs};
-use super::source::SpecSource;
+use super::source::SpecText;
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 
 pub async fn run(args: SpecDiffArgs, printer: Printer) -> Result<(), CliError> {
-    let old = SpecSource::named(&args.old, &args.reach).await?.readable()?;
-    let new = SpecSource::named(&args.new, &args.reach).await?.readable()?;
-    let comparison = compare::diff_documents(&old.document, &new.document);
+    let old = SpecText::named(&args.old, &args.reach).await?;
+    let new = SpecText::named(&args.new, &args.reach).await?;
+    let lists = old.as_str().zip(new.as_str()).and_then(|(old, new)| compare::diff_lists(old, new));
+    let comparison = match lists {
+        Some(comparison) => comparison,
+        None => {
+            let (old, new) = (old.parse().readable()?, new.parse().readable()?);
+            compare::diff_documents(&old.document, &new.document)
+        }
+    };
     let package = match (&args.old_version, &args.new_version) {
         (Some(old), Some(new)) => Some(PackageVersion::check(&comparison, version(old)?, version(new)?)),
         _ => None,

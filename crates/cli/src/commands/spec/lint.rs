@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use sinew_spec::Document;
+use sinew_spec::cores::on_all_cores;
 use sinew_spec::lint::{self, LINTER, LintConfig};
 use sinew_tool::finding::report::{self, FileReport, ReportFormat};
 use sinew_tool::finding::{Finding, Findings, Severity};
@@ -56,17 +56,6 @@ pub async fn run(args: SpecLintArgs, printer: Printer) -> Result<(), CliError> {
         print(&report::render(report_format, &LINTER, &reports));
     }
     if fails { Err(CliError::already_reported(CliErrorKind::ChecksFailed)) } else { Ok(()) }
-}
-
-/// The result of `work` for each item, in their order.
-fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let chunks = items.chunks(items.len().div_ceil(cores).max(1));
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = chunks.map(|chunk| scope.spawn(|| chunk.iter().map(&work).collect::<Vec<R>>())).collect();
-        let results = threads.into_iter().map(|thread| thread.join());
-        results.flat_map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    })
 }
 
 fn reports<'a>(sources: &'a [SpecSource], findings: &'a [Findings]) -> Vec<FileReport<'a>> {

@@ -28,13 +28,18 @@ pub struct SpecSource {
     pub text: Option<String>,
 }
 
-impl SpecSource {
-    pub fn read(path: &Path) -> Result<SpecSource, CliError> {
-        SpecSource::read_as(path, None)
-    }
+/// A text that was not read yet.
+pub struct SpecText {
+    path: String,
+    file: Option<PathBuf>,
+    bytes: Vec<u8>,
+    /// The size of a file that is larger than the limit.
+    too_large: Option<u64>,
+}
 
+impl SpecText {
     /// Reads a file, or standard input under the name it has in reports.
-    pub fn read_as(path: &Path, stdin_name: Option<&Path>) -> Result<SpecSource, CliError> {
+    fn read(path: &Path, stdin_name: Option<&Path>) -> Result<SpecText, CliError> {
         let unreadable = |error: std::io::Error| {
             CliError::new(CliErrorKind::Usage, format!("cannot read {}: {error}", path.display()))
         };
@@ -50,35 +55,59 @@ impl SpecSource {
             length = file.metadata().ok().map(|about| about.len());
             file.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
         }
-        let document = match length.filter(|length| *length >= most) {
-            Some(length) => read::too_large(length),
-            None => Document::from_bytes(&bytes),
-        };
-        let text = if bytes.len() as u64 >= most { None } else { String::from_utf8(bytes).ok() };
         let file = (!is_input).then(|| path.to_owned());
         let path = match (is_input, stdin_name) {
             (true, None) => "standard input".to_owned(),
             (true, Some(name)) => name.to_string_lossy().into_owned(),
             (false, _) => path.to_string_lossy().into_owned(),
         };
-        Ok(SpecSource { path, file, document, text })
+        Ok(SpecText { path, file, bytes, too_large: length.filter(|length| *length >= most) })
+    }
+
+    /// The tools of a live device as a tool list.
+    async fn device(device: &str, reach: &ReachArgs) -> Result<SpecText, CliError> {
+        let mut client = GatewayTarget::find(reach)?.connect().await?;
+        let tools = of_device(&mut client, device).await?;
+        let bytes = format!("{:#}\n", json!({"tools": tools})).into_bytes();
+        Ok(SpecText { path: format!("device:{device}"), file: None, bytes, too_large: None })
+    }
+
+    /// A file, standard input, or `device:ID`.
+    pub async fn named(name: &str, reach: &ReachArgs) -> Result<SpecText, CliError> {
+        match name.strip_prefix("device:") {
+            Some(device) => SpecText::device(device, reach).await,
+            None => SpecText::read(Path::new(name), None),
+        }
+    }
+
+    pub fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.bytes).ok().filter(|text| text.len() <= read::MAX_BYTES)
+    }
+
+    pub fn parse(self) -> SpecSource {
+        let document = match self.too_large {
+            Some(length) => read::too_large(length),
+            None => Document::from_bytes(&self.bytes),
+        };
+        let is_whole = self.bytes.len() <= read::MAX_BYTES;
+        let text = if is_whole { String::from_utf8(self.bytes).ok() } else { None };
+        SpecSource { path: self.path, file: self.file, document, text }
+    }
+}
+
+impl SpecSource {
+    pub fn read(path: &Path) -> Result<SpecSource, CliError> {
+        SpecSource::read_as(path, None)
+    }
+
+    /// Reads a file, or standard input under the name it has in reports.
+    pub fn read_as(path: &Path, stdin_name: Option<&Path>) -> Result<SpecSource, CliError> {
+        SpecText::read(path, stdin_name).map(SpecText::parse)
     }
 
     /// The tools of a live device, read like a tool list.
     pub async fn device(device: &str, reach: &ReachArgs) -> Result<SpecSource, CliError> {
-        let mut client = GatewayTarget::find(reach)?.connect().await?;
-        let tools = of_device(&mut client, device).await?;
-        let text = format!("{:#}\n", json!({"tools": tools}));
-        let document = read::tools_list_json(&text);
-        Ok(SpecSource { path: format!("device:{device}"), file: None, document, text: None })
-    }
-
-    /// A file, standard input, or `device:ID`.
-    pub async fn named(name: &str, reach: &ReachArgs) -> Result<SpecSource, CliError> {
-        match name.strip_prefix("device:") {
-            Some(device) => SpecSource::device(device, reach).await,
-            None => SpecSource::read(Path::new(name)),
-        }
+        SpecText::device(device, reach).await.map(SpecText::parse)
     }
 
     /// Refuses a document that could not be read: missing tools would look like changes.

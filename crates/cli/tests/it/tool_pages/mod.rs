@@ -8,6 +8,7 @@ mod stage;
 mod words;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sinew_phones::tools::row::ToolRow;
@@ -43,8 +44,8 @@ fn phone_tool(row: &ToolRow) -> ToolSpecification {
     let mut spec = ToolSpecification::from_tool(&tool);
     let arguments: Vec<_> =
         row.arguments().map(|argument| (argument.name, argument.explanation, argument.example)).collect();
-    describe(&mut spec.input, &arguments);
-    spec.output = Some(output(&tool, row.page.answer));
+    describe(Arc::make_mut(&mut spec.input), &arguments);
+    spec.output = Some(Arc::new(output(&tool, row.page.answer)));
     spec.errors = errors(&tool, true);
     if let Some((word, why)) = row.page.repeat {
         spec.idempotency = format!("- **Idempotent**: {word}\n- **Explanation**: {why}");
@@ -61,8 +62,8 @@ fn built_in_tool(tool: &Tool) -> ToolSpecification {
     let words = words.unwrap_or_else(|| panic!("{} has no words", tool.name));
     let mut spec = ToolSpecification::from_tool(tool);
     words.purpose.clone_into(&mut spec.purpose);
-    describe(&mut spec.input, ARGUMENTS);
-    spec.output = Some(output(tool, words.answers));
+    describe(Arc::make_mut(&mut spec.input), ARGUMENTS);
+    spec.output = Some(Arc::new(output(tool, words.answers)));
     spec.errors = errors(tool, false);
     let arguments = parsed(words.call);
     let answer = stage::play_on_gateway(words.name, &arguments);
