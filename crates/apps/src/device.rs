@@ -131,6 +131,7 @@ fn info(serial: &str, installed: &InstalledPackage, offer: &AppOffer) -> DeviceI
         offer.findings.iter().map(|finding| format!("{}: {}", finding.severity.word(), finding.message)).collect();
     let mut attributes = Attributes::new();
     attributes.insert("phone", json!(serial));
+    attributes.insert("when_away", json!("connect its phone, and look whether the app is installed"));
     attributes.insert("package", json!(installed.package));
     attributes.insert("version_code", json!(installed.version_code));
     let lists = [("components", json!(components)), ("forms", json!(forms)), ("findings", json!(findings))];

@@ -72,11 +72,11 @@ impl CliError {
         CliError::new(kind, "")
     }
 
-    /// What `--output json` prints, in the shape of the standard failure object.
     pub fn is(&self, kind: CliErrorKind) -> bool {
         CliError::new(kind, "").error_type == self.error_type
     }
 
+    /// What `--output json` prints, in the shape of the standard failure object.
     pub fn to_object(&self) -> Value {
         let mut object = json!({"status": "failure", "error_type": self.error_type, "error_message": self.message});
         if !self.details.is_null() {
@@ -86,10 +86,19 @@ impl CliError {
     }
 }
 
+/// The gateway's messages name its own tools, which are for models; people have commands.
+fn for_people(message: &str) -> String {
+    let commands = [("list_devices", "`sinew devices`"), ("get_device_events", "`sinew events`")];
+    commands.into_iter().fold(message.to_owned(), |message, (tool, command)| {
+        message.replace(&format!("`{tool}`"), command).replace(tool, command)
+    })
+}
+
 impl From<ToolError> for CliError {
     fn from(error: ToolError) -> CliError {
         let row = error.kind.row();
-        CliError { exit: row.exit, error_type: row.error_type, message: error.message, details: error.details }
+        let message = for_people(&error.message);
+        CliError { exit: row.exit, error_type: row.error_type, message, details: error.details }
     }
 }
 
@@ -122,6 +131,13 @@ impl std::error::Error for CliError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn people_are_pointed_to_commands_and_not_to_tools() {
+        let said = for_people("lamp is away; try again when list_devices shows it as ready");
+        assert_eq!(said, "lamp is away; try again when `sinew devices` shows it as ready");
+        assert_eq!(for_people("see `get_device_events`"), "see `sinew events`");
+    }
 
     #[test]
     fn kinds_stand_in_the_order_of_the_enum_and_never_exit_with_success() {

@@ -22,11 +22,24 @@ pub(crate) fn check_origins(origins: &Vec<String>) -> Result<(), String> {
                 && is_host_and_port(host)
         })
     };
-    origins.iter().find(|origin| !is_origin(origin)).map_or(Ok(()), |origin| {
-        Err(format!(
-            "has `{origin}`, which is not a web origin; expected https://HOST or https://HOST:PORT, without a path"
-        ))
-    })
+    for origin in origins {
+        if !is_origin(&origin) {
+            return Err(format!(
+                "has `{origin}`, which is not a web origin; expected https://HOST or https://HOST:PORT, without a path"
+            ));
+        }
+        if let Some(short) = without_default_port(origin) {
+            return Err(format!("has `{origin}`, which no browser sends; it leaves out the usual port: `{short}`"));
+        }
+    }
+    Ok(())
+}
+
+/// The origin as browsers write it, where it names the port that its scheme has anyway.
+fn without_default_port(origin: &str) -> Option<&str> {
+    let lower = origin.to_ascii_lowercase();
+    let port = [("http://", ":80"), ("https://", ":443")].into_iter().find(|(scheme, _)| lower.starts_with(scheme))?.1;
+    origin.strip_suffix('/').unwrap_or(origin).strip_suffix(port)
 }
 
 fn is_host_and_port(text: &str) -> bool {
@@ -90,11 +103,29 @@ mod tests {
 
     #[test]
     fn invalid_origins_are_refused() {
-        for right in ["https://app.example", "http://localhost:5173", "https://app.example/", "chrome-extension://abc"]
-        {
+        for right in [
+            "https://app.example",
+            "http://localhost:5173",
+            "https://app.example/",
+            "http://a:443",
+            "chrome-extension://abc",
+        ] {
             assert_eq!(check_origins(&vec![right.to_owned()]), Ok(()), "{right}");
         }
-        for wrong in ["", "app.example", "https://", "https://a/b", "https://a b", "null", "*", "https://a?b", "://a"] {
+        for wrong in [
+            "",
+            "app.example",
+            "https://",
+            "https://a/b",
+            "https://a b",
+            "null",
+            "*",
+            "https://a?b",
+            "://a",
+            "https://a:443",
+            "HTTP://a:80/",
+            "https://*.a",
+        ] {
             assert!(check_origins(&vec![wrong.to_owned()]).is_err(), "{wrong:?}");
         }
     }

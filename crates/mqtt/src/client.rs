@@ -116,6 +116,9 @@ impl BrokerReader {
     }
 }
 
+/// MQTT 5's code for a version that the broker does not speak.
+const UNSUPPORTED: u8 = 0x84;
+
 type ParsedPacket = Result<(BrokerPacket, Option<u16>), MqttError>;
 
 fn parse_v3(raw: &RawPacket) -> ParsedPacket {
@@ -143,7 +146,12 @@ fn parse_v3(raw: &RawPacket) -> ParsedPacket {
 
 fn parse_v5(raw: &RawPacket) -> ParsedPacket {
     let packet = match (raw.packet_type(), &raw.data) {
-        (2, _) => BrokerPacket::Connack(Box::new(welcome(raw.parse_exact(v5_0::Connack::parse)?))),
+        (2, _) => match (raw.parse_exact(v5_0::Connack::parse), raw.parse_exact(v3_1_1::Connack::parse)) {
+            (Ok(packet), _) => BrokerPacket::Connack(Box::new(welcome(packet))),
+            // A broker of before MQTT 5 answers in its own form.
+            (Err(_), Ok(_)) => BrokerPacket::Connack(Box::new(Welcome { code: UNSUPPORTED, ..Welcome::default() })),
+            (Err(error), Err(_)) => return Err(error),
+        },
         (3, PacketData::Publish(data)) => {
             let (packet, _) = v5_0::Publish::parse(raw.flags(), data.clone())?;
             let payload = packet.payload().as_slice().to_vec();

@@ -136,7 +136,12 @@ const FAMILY: Family =
 
 fn info(about: &PhoneIdentity, status: Status) -> DeviceInfo {
     let name = if about.model.is_empty() { about.serial.clone() } else { about.model.replace('_', " ") };
+    let when_away = match about.serial.contains(':') {
+        true => format!("switch it on; if it stays away: sinew phones connect {}", about.serial),
+        false => "plug it in with USB debugging on, and unlock it".to_owned(),
+    };
     let particulars = [
+        ("when_away", &when_away),
         ("serial", &about.serial),
         ("serial_number", &about.serial_number),
         ("manufacturer", &about.manufacturer),

@@ -79,7 +79,12 @@ fn info(plan: &ServerPlan) -> DeviceInfo {
         ServerPlace::Http { .. } => "MCP over HTTP",
         ServerPlace::Command(_) => "MCP over stdio",
     };
-    let attributes = [("transport", transport.to_owned()), ("address", plan.place.describe())];
+    let when_away = match &plan.place {
+        ServerPlace::Http { .. } => "switch it on or start it; it is connected again by itself",
+        ServerPlace::Command(_) => "see why the program ended (in the log); it is started again by itself",
+    };
+    let attributes =
+        [("transport", transport.to_owned()), ("address", plan.place.describe()), ("when_away", when_away.to_owned())];
     DeviceInfo {
         key: plan.key.clone(),
         suggested_id: plan.suggested_id.clone(),

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::grammar::unknown_member;
 use crate::template;
 
 /// A condition. Screens are looked at through a tool, so a condition may need calls.
@@ -62,7 +63,7 @@ impl Condition {
             return Err(format!("conditions may be nested {MAX_DEPTH} deep"));
         }
         let only = |names: &[&str]| match members.keys().find(|name| !names.contains(&name.as_str())) {
-            Some(name) => Err(format!("a condition with `{}` has no `{name}`", names[0])),
+            Some(name) => Err(unknown_member(&format!("a condition with `{}`", names[0]), name, &names[1..])),
             None => Ok(()),
         };
         if let Some(parts) = members.get("all") {

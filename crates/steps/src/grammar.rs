@@ -5,6 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use sinew_tool::spelling::nearest;
+use sinew_tool::text::clean_line;
 
 use crate::condition::Condition;
 use crate::template;
@@ -149,10 +151,13 @@ impl Reader<'_> {
         let kinds = "call, expect, if, each, wait or return";
         let Value::Object(members) = value else { return Err(wrong(format!("a step must be an object with {kinds}"))) };
         // `tool` is how a call of `run_steps` names what `call` names.
-        let kind = ["call", "tool", "expect", "if", "each", "wait", "return"]
-            .into_iter()
-            .find(|name| members.contains_key(*name));
-        let kind = kind.ok_or_else(|| wrong(format!("a step must have one of {kinds}")))?;
+        let words = ["call", "tool", "expect", "if", "each", "wait", "return"];
+        let kind = words.into_iter().find(|name| members.contains_key(*name));
+        let kind = kind.ok_or_else(|| {
+            let meant = members.keys().find_map(|name| Some((name, nearest(name, words)?)));
+            let hint = meant.map_or(String::new(), |(name, meant)| format!("; did you mean `{meant}` by `{name}`?"));
+            wrong(format!("a step must have one of {kinds}{hint}"))
+        })?;
         let allowed: &[&str] = match kind {
             "call" | "tool" => &["arguments", "device", "as"],
             "expect" => &["within"],
@@ -161,8 +166,7 @@ impl Reader<'_> {
             _ => &[],
         };
         if let Some(other) = members.keys().find(|name| *name != kind && !allowed.contains(&name.as_str())) {
-            let possible = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
-            return Err(wrong(format!("a step with `{kind}` has no `{other}`; beside it there may be {possible}")));
+            return Err(wrong(unknown_member(&format!("a step with `{kind}`"), other, allowed)));
         }
         if matches!(kind, "if" | "each") && depth == 0 {
             return Err(wrong(format!("`if` and `each` may be nested {MAX_DEPTH} deep")));
@@ -259,6 +263,16 @@ impl Reader<'_> {
                 Err(format!("`${{{name}}}`: nothing is called `{name}` here; known are {known}"))
             }
         }
+    }
+}
+
+/// What is wrong with a member that has no place where it stands.
+pub(crate) fn unknown_member(whole: &str, other: &str, allowed: &[&str]) -> String {
+    let other = clean_line(other, 64);
+    match nearest(&other, allowed.iter().copied()) {
+        Some(meant) => format!("{whole} has no `{other}`; did you mean `{meant}`?"),
+        None if allowed.is_empty() => format!("{whole} has no `{other}`; beside it there may be nothing"),
+        None => format!("{whole} has no `{other}`; beside it there may be {}", allowed.join(", ")),
     }
 }
 

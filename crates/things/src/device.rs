@@ -27,6 +27,8 @@ pub(crate) struct ThingDevice {
     turn: Semaphore,
 }
 
+const WHEN_AWAY: &str = "see that it is switched on and its broker runs; it is connected again by itself";
+
 const FAMILY: Family = Family::new(FamilyName::of("thing"), TextTrust::Attributed, Reach::SeveralGateways);
 /// The answer of a gadget over HTTP.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
@@ -46,7 +48,10 @@ impl ThingDevice {
             version: String::new(),
             status: Status::Ready,
             instructions: plan.config.instructions.clone(),
-            attributes: [("address".to_owned(), json!(address))].into_iter().collect(),
+            attributes: [("address", address), ("when_away", WHEN_AWAY.to_owned())]
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), json!(value)))
+                .collect(),
         };
         let with_client = |tool: &ThingTool| Ok::<_, String>((tool.clone(), tool.client()?));
         Ok(ThingDevice {

@@ -17,6 +17,8 @@ use crate::dial::{WebAddress, WebAnswer};
 
 /// The board waits meanwhile, and so does the caller.
 const TIME: Duration = Duration::from_secs(60);
+/// How long `sinew doctor` waits for an answer.
+const PROBE_TIME: Duration = Duration::from_secs(5);
 const ANSWER_BYTES: usize = 1 << 20;
 /// The question if the board sends none.
 const QUESTION: &str = "Describe what you see.";
@@ -42,6 +44,9 @@ impl Backend {
     pub fn new(url: &str, model: &str, key: Option<&str>) -> Result<Backend, String> {
         let wrong = |why: &str| format!("the vision backend `{url}` cannot be used: {why}");
         let address = WebAddress::parse(url, ["http", "https"]).map_err(|why| wrong(&why))?;
+        if model.trim().is_empty() {
+            return Err(wrong("`model` is empty; name the model as the backend does"));
+        }
         let authorization = match key {
             None => None,
             Some(key) => {
@@ -52,6 +57,15 @@ impl Backend {
             }
         };
         Ok(Backend { address, model: model.to_owned(), authorization })
+    }
+
+    /// Whether something answers at its address; no model is asked.
+    pub async fn probe(&self) -> Result<(), String> {
+        let failed = |why: String| format!("the vision backend {} cannot be reached: {why}", self.address.host);
+        let request = Request::get("/").body(Full::default()).map_err(|error| failed(error.to_string()))?;
+        let answer = tokio::time::timeout(PROBE_TIME, self.address.send(request, ANSWER_BYTES)).await;
+        let answer = answer.map_err(|_| failed(format!("no answer within {} s", PROBE_TIME.as_secs())))?;
+        answer.map(drop).map_err(|error| failed(error.to_string()))
     }
 
     /// What the model says about a picture, or why it says nothing.

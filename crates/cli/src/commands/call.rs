@@ -270,10 +270,30 @@ async fn schema(client: &mut GatewayClient, device: &str, tool: &str) -> Result<
         false if names.is_empty() => {
             format!("{device} offers no tools now; `sinew devices show {device}` says why, and what to do")
         }
-        false => format!("{device} has no tool `{tool}`; it has {}", names.join(", ")),
+        false => {
+            let hint = match nearest(tool, names.iter().copied()) {
+                Some(name) => format!("; did you mean `{name}`?"),
+                None if FOR_PEOPLE.contains(&tool) => {
+                    "; firmware has it for people only: set `user-tools = true` under [gateway] to use it".to_owned()
+                }
+                None => String::new(),
+            };
+            format!("{device} has no tool `{tool}`{hint} (it has {})", names.join(", "))
+        }
     };
     Err(ToolError::new(ErrorKind::UnknownTool, message).into())
 }
+
+/// What the firmware of boards lists only where tools for people are wanted.
+const FOR_PEOPLE: [&str; 7] = [
+    "self.get_system_info",
+    "self.reboot",
+    "self.upgrade_firmware",
+    "self.screen.get_info",
+    "self.screen.snapshot",
+    "self.screen.preview_image",
+    "self.assets.set_download_url",
+];
 
 /// `key=value` pairs, each value read as the schema types it.
 fn typed(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, CliError> {

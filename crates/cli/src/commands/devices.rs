@@ -69,6 +69,9 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         ]);
     }
     print(&printer.table(&table));
+    for (remedy, ids) in remedies(devices) {
+        print(&format!("{}\n", printer.wrap(&format!("{}: {}", ids.join(", "), clean(remedy)), 2)));
+    }
     for device in devices {
         let id = clean(&device.id);
         let trouble = Some(device.attribute("trouble")).filter(|trouble| !trouble.is_empty());
@@ -77,13 +80,27 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         let more = device.warnings.len().saturating_sub(MOST_WARNINGS);
         let more = (more > 0).then(|| format!("{more} more warnings; `sinew devices show {id}` shows them"));
         let warnings = device.warnings.iter().map(String::as_str).take(MOST_WARNINGS).chain(more.as_deref());
-        for line in device.remedy.as_deref().into_iter().chain(warnings).chain(trouble).chain(relay.as_deref()) {
+        for line in warnings.chain(trouble).chain(relay.as_deref()) {
             print(&format!("{}\n", printer.wrap(&format!("{id}: {}", clean(line)), 2)));
         }
     }
     let footer = printer.wrap(&format!("{} of {}.", count(devices.len()), target.description), 0);
     print(&format!("{}\n", printer.paint(TextStyle::Dim, &footer)));
     Ok(())
+}
+
+/// What helps, and whom: fifty boards that are away need one line.
+fn remedies(devices: &[api::DeviceSummary]) -> Vec<(&str, Vec<String>)> {
+    let mut remedies: Vec<(&str, Vec<String>)> = Vec::new();
+    for device in devices {
+        let Some(remedy) = device.remedy.as_deref() else { continue };
+        let id = clean(&device.id);
+        match remedies.iter_mut().find(|(known, _)| *known == remedy) {
+            Some((_, ids)) => ids.push(id),
+            None => remedies.push((remedy, vec![id])),
+        }
+    }
+    remedies
 }
 
 fn count(devices: usize) -> String {

@@ -112,8 +112,8 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     }
     print(&printer.table(&table));
     for phone in &phones {
-        if let Some(remedy) = phone.remedy.as_deref().filter(|_| phone.state != "away") {
-            print(&format!("{}: {}\n", clean(&phone.id), clean(remedy)));
+        if let Some(remedy) = phone.remedy.as_deref() {
+            print(&format!("{}\n", printer.wrap(&format!("{}: {}", clean(&phone.id), clean(remedy)), 2)));
         }
     }
     if from == "adb" {
