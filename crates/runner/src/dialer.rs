@@ -11,13 +11,17 @@ use crate::firmware::Firmware;
 use crate::identity::Identity;
 #[cfg(feature = "mqtt")]
 use crate::mqtt::{self, Account, MqttDialer};
+use crate::report::{ConnectionNews, Report};
 use crate::trust::Trust;
 #[cfg(feature = "websocket")]
 use crate::websocket::{self, WebSocketDialer};
 
 /// How to reach one gateway. Clones dial in turns, so that many boards can run in one process.
 #[derive(Clone)]
-pub struct Dialer(DialerKind);
+pub struct Dialer {
+    kind: DialerKind,
+    report: Report,
+}
 
 #[derive(Clone)]
 enum DialerKind {
@@ -35,21 +39,34 @@ impl Dialer {
         match url.split(':').next() {
             #[cfg(feature = "mqtt")]
             Some("mqtt" | "mqtts") => {
-                Ok(Dialer(DialerKind::Mqtt(MqttDialer::new(mqtt::address(url, trust)?, dial_queue))))
+                Ok(Dialer::of(DialerKind::Mqtt(MqttDialer::new(mqtt::address(url, trust)?, dial_queue))))
             }
             #[cfg(feature = "websocket")]
-            _ => Ok(Dialer(DialerKind::WebSocket(WebSocketDialer::new(websocket::address(url, trust)?, dial_queue)))),
+            _ => {
+                let address = websocket::address(url, trust)?;
+                Ok(Dialer::of(DialerKind::WebSocket(WebSocketDialer::new(address, dial_queue))))
+            }
             #[cfg(not(feature = "websocket"))]
             _ => Err(RunError::Address(url.to_owned(), "it must begin with mqtt:// or mqtts://".to_owned())),
         }
+    }
+
+    fn of(kind: DialerKind) -> Dialer {
+        Dialer { kind, report: Report::default() }
+    }
+
+    /// Has `listener` hear when a board is connected and when it is not, for example to print it.
+    pub fn with_report(mut self, listener: impl Fn(&ConnectionNews<'_>) + Send + Sync + 'static) -> Dialer {
+        self.report = Report::to(listener);
+        self
     }
 
     /// The MQTT account of the board, if it does not follow from its identity: at a broker, or with credentials from a
     /// bootstrap.
     #[cfg(feature = "mqtt")]
     pub fn with_account(self, account: Account) -> Result<Dialer, RunError> {
-        match self.0 {
-            DialerKind::Mqtt(mqtt) => Ok(Dialer(DialerKind::Mqtt(mqtt.with_account(account)?))),
+        match self.kind {
+            DialerKind::Mqtt(mqtt) => Ok(Dialer { kind: DialerKind::Mqtt(mqtt.with_account(account)?), ..self }),
             #[cfg(feature = "websocket")]
             DialerKind::WebSocket(socket) => {
                 Err(RunError::Address(socket.address.url, "an account is for mqtt:// and mqtts://".to_owned()))
@@ -59,7 +76,7 @@ impl Dialer {
 
     /// Whether it dials over MQTT.
     pub fn is_mqtt(&self) -> bool {
-        match &self.0 {
+        match &self.kind {
             #[cfg(feature = "websocket")]
             DialerKind::WebSocket(_) => false,
             #[cfg(feature = "mqtt")]
@@ -69,7 +86,7 @@ impl Dialer {
 
     /// Dials from this address of the machine.
     pub fn from_source(mut self, source: IpAddr) -> Dialer {
-        match &mut self.0 {
+        match &mut self.kind {
             #[cfg(feature = "websocket")]
             DialerKind::WebSocket(socket) => socket.address.source = Some(source),
             #[cfg(feature = "mqtt")]
@@ -86,12 +103,12 @@ impl Dialer {
         identity: Identity,
         shutdown: CancellationToken,
     ) -> Result<(), RunError> {
-        match &self.0 {
+        match &self.kind {
             #[cfg(feature = "websocket")]
-            DialerKind::WebSocket(socket) => socket.run(firmware, identity, shutdown).await,
+            DialerKind::WebSocket(socket) => socket.run(firmware, identity, self.report.clone(), shutdown).await,
             // Boxed, so that boards on WebSockets need not carry its size.
             #[cfg(feature = "mqtt")]
-            DialerKind::Mqtt(mqtt) => Box::pin(mqtt.run(firmware, identity, shutdown)).await,
+            DialerKind::Mqtt(mqtt) => Box::pin(mqtt.run(firmware, identity, self.report.clone(), shutdown)).await,
         }
     }
 }

@@ -8,7 +8,7 @@
 //! # async fn example() -> Result<(), RunError> {
 //! let board = Board::new("clock", "1.0.0")
 //!     .tool(ToolSpec::new("self.tick", "Say tick"), |_| Ok("tick".into()));
-//! let identity = Identity::new("02:00:00:00:00:01").with_token("the device's token");
+//! let identity = Identity::new("02:00:00:5e:11:0a").with_token("the device's token");
 //! let dialer = Dialer::new("ws://192.168.1.5:7301/xiaozhi/v1/", &Trust::System)?;
 //! dialer.run(board, identity, CancellationToken::new()).await
 //! # }
@@ -22,6 +22,7 @@
 //! - `pause`: how long to wait before dialling again
 //! - `address`: where a gateway is, and its bytes
 //! - `dialer`: the way to it, whichever it is
+//! - `report`: what happens to the connection
 //! - `websocket` (feature `websocket`, on by default): the socket and the life on it
 //! - `mqtt` (feature `mqtt`): the same at a gateway's MQTT door, and through a broker
 
@@ -40,6 +41,8 @@ mod identity;
 #[cfg(feature = "mqtt")]
 mod mqtt;
 #[cfg(any(feature = "mqtt", feature = "websocket"))]
+mod report;
+#[cfg(any(feature = "mqtt", feature = "websocket"))]
 mod trust;
 #[cfg(feature = "websocket")]
 mod websocket;
@@ -53,6 +56,8 @@ pub use firmware::{Firmware, HangUp};
 pub use identity::Identity;
 #[cfg(feature = "mqtt")]
 pub use mqtt::Account;
+#[cfg(any(feature = "mqtt", feature = "websocket"))]
+pub use report::ConnectionNews;
 pub use sinew_wire::device;
 pub use tokio_util::sync::CancellationToken;
 #[cfg(any(feature = "mqtt", feature = "websocket"))]

@@ -8,6 +8,7 @@ use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVe
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
     self, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
@@ -22,7 +23,8 @@ pub enum Trust {
     System,
     /// A gateway whose certificate is in this PEM text, or was signed by one that is.
     Pem(Vec<u8>),
-    /// A gateway whose certificate has this SHA-256 fingerprint.
+    /// A gateway whose public key has this SHA-256 fingerprint, as `sinew serve --tls` prints it. That of the whole
+    /// certificate, which earlier versions printed, is accepted too.
     Fingerprint([u8; 32]),
 }
 
@@ -45,7 +47,7 @@ impl Trust {
             Trust::Pem(pem) => {
                 for certificate in CertificateDer::pem_slice_iter(pem) {
                     let certificate = certificate.map_err(|error| RunError::Certificate(error.to_string()))?;
-                    pinned.push(fingerprint(&certificate));
+                    pinned.extend(fingerprints(&certificate));
                     // A self-signed leaf may be unfit as an authority; it is pinned all the same.
                     let _ = roots.add(certificate);
                 }
@@ -67,8 +69,11 @@ impl Trust {
     }
 }
 
-fn fingerprint(certificate: &CertificateDer<'_>) -> [u8; 32] {
-    Sha256::digest(certificate).into()
+/// Those of the certificate, and of its public key.
+fn fingerprints(certificate: &CertificateDer<'_>) -> impl Iterator<Item = [u8; 32]> {
+    let key = ParsedCertificate::try_from(certificate).map(|parsed| parsed.subject_public_key_info());
+    let key = key.ok().map(|key| Sha256::digest(key).into());
+    [Sha256::digest(certificate).into()].into_iter().chain(key)
 }
 
 /// Trusts certificates with a given fingerprint, and those signed by a known authority.
@@ -88,7 +93,7 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.pinned.contains(&fingerprint(certificate)) {
+        if fingerprints(certificate).any(|fingerprint| self.pinned.contains(&fingerprint)) {
             return Ok(ServerCertVerified::assertion());
         }
         match &self.chain {

@@ -21,6 +21,7 @@ use crate::dial_queue::DialQueue;
 use crate::error::RunError;
 use crate::firmware::{Firmware, HangUp};
 use crate::identity::Identity;
+use crate::report::{ConnectionNews, Report};
 use crate::trust::Trust;
 
 /// As long as firmware waits for the gateway's hello.
@@ -54,6 +55,7 @@ impl WebSocketDialer {
         &self,
         mut firmware: impl Firmware,
         identity: Identity,
+        report: Report,
         shutdown: CancellationToken,
     ) -> Result<(), RunError> {
         let power_on = Instant::now();
@@ -65,6 +67,7 @@ impl WebSocketDialer {
                 None => break,
                 Some(Ok(socket)) => {
                     self.dial_queue.opened();
+                    report.send(&ConnectionNews::Connected { url: &self.address.url });
                     let mut connection = BoardConnection { firmware: &mut firmware, socket, power_on, greeted: false };
                     let ended = connection.serve(&shutdown).await;
                     if connection.greeted {
@@ -80,6 +83,7 @@ impl WebSocketDialer {
             };
             tracing::debug!(board = %identity.hardware_id, %why, "the board is without its gateway");
             let rest = rest.unwrap_or_else(|| pause.take());
+            report.send(&ConnectionNews::Disconnected { why: &why, retry_in: rest });
             shutdown.run_until_cancelled(sleep(rest)).await;
         }
         Ok(())
@@ -121,7 +125,10 @@ impl WebSocketDialer {
             Ok((socket, _)) => Ok(socket),
             Err(Error::Http(answer)) => {
                 let body = answer.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
-                let why = format!("{}: {}", answer.status(), body.trim());
+                let why = match body.trim() {
+                    "" => answer.status().to_string(),
+                    reason => format!("{reason} ({})", answer.status()),
+                };
                 Err(RunError::Refused { url: url.clone(), status: Some(answer.status().as_u16()), why })
             }
             Err(error) => Err(refused(error.to_string())),

@@ -10,7 +10,7 @@ use sinew_runner::{CancellationToken, Dialer, Identity, RunError, Trust};
 async fn main() -> Result<(), RunError> {
     let url = std::env::args().nth(1).unwrap_or("ws://127.0.0.1:7301/xiaozhi/v1/".to_owned());
     // The gateway knows the board by its hardware id: a MAC address in lower case.
-    let mut identity = Identity::new("02:00:00:00:00:01");
+    let mut identity = Identity::new("02:00:00:5e:11:0a");
     identity.token = std::env::var("BOARD_TOKEN").ok();
 
     let lit = Arc::new(AtomicBool::new(false));
@@ -28,5 +28,6 @@ async fn main() -> Result<(), RunError> {
             Ok(lit.load(Ordering::Relaxed).into())
         });
 
-    Dialer::new(&url, &Trust::System)?.run(board, identity, CancellationToken::new()).await
+    let dialer = Dialer::new(&url, &Trust::System)?.with_report(|news| println!("{news}"));
+    dialer.run(board, identity, CancellationToken::new()).await
 }

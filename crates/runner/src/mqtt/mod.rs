@@ -21,6 +21,7 @@ use crate::dial_queue::DialQueue;
 use crate::error::RunError;
 use crate::firmware::{Firmware, HangUp};
 use crate::identity::Identity;
+use crate::report::{ConnectionNews, Report};
 use crate::trust::Trust;
 
 pub use self::account::Account;
@@ -56,6 +57,7 @@ impl MqttDialer {
         &self,
         mut firmware: impl Firmware,
         identity: Identity,
+        report: Report,
         shutdown: CancellationToken,
     ) -> Result<(), RunError> {
         let account = self.account.as_deref().cloned().unwrap_or_else(|| Account::direct(&identity));
@@ -70,6 +72,7 @@ impl MqttDialer {
                 None => break,
                 Some(Ok(mut link)) => {
                     self.dial_queue.opened();
+                    report.send(&ConnectionNews::Connected { url: &self.address.url });
                     pause.reset();
                     let mut connection =
                         MqttBoardConnection { firmware: &mut firmware, account: &account, link: &mut link, power_on };
@@ -83,6 +86,7 @@ impl MqttDialer {
             };
             tracing::debug!(board = %identity.hardware_id, %why, "the board is without its gateway");
             let rest = rest.unwrap_or_else(|| pause.take());
+            report.send(&ConnectionNews::Disconnected { why: &why, retry_in: rest });
             shutdown.run_until_cancelled(sleep(rest)).await;
         }
         Ok(())
