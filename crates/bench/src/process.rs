@@ -88,6 +88,9 @@ impl Process {
     }
 }
 
+/// The log of what is measured, in the folder for temporary files.
+const LOG_FILE: &str = "sinew-bench.log";
+
 /// The program that runs now.
 pub(crate) fn program() -> Result<PathBuf, Error> {
     std::env::current_exe().map_err(|error| bench_error(format!("cannot find this program: {error}")))
@@ -108,10 +111,17 @@ pub(crate) fn prepare(command: &mut Command) {
         .env_remove("SINEW_TOKEN")
         // Nobody's phones are part of a measurement.
         .env("ADB_SERVER_SOCKET", "localfilesystem:/nonexistent")
-        .env("SINEW_LOG", "warn")
+        .env("SINEW_LOG", "info")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        .stderr(log())
         .kill_on_drop(true);
+}
+
+/// What is measured logs as `sinew serve` does, to a file.
+fn log() -> Stdio {
+    let file = std::fs::File::options().create(true).append(true).open(std::env::temp_dir().join(LOG_FILE));
+    file.map_or_else(|_| Stdio::inherit(), Stdio::from)
 }
 
 fn spawn(arguments: &[&str]) -> Result<Child, Error> {

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use sinew_tool::plain_http::answer_to_plain_http;
+use sinew_tool::refusals::{REFUSAL_LOG_INTERVAL, RefusalCounts};
 use sinew_tool::{Admission, Device as _, DeviceInfo, DeviceKey, TokenId, Value, json, network_of};
 use sinew_wire::Moment;
 use sinew_wire::host::Vision;
 use subtle::ConstantTimeEq;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +35,8 @@ use crate::{AdvertisedAddress, BoardLimits, HubConfig, vision};
 /// Pause after a failed accept, which usually means too few file descriptors.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+const WRONG_TOKEN: &str = "wrong token or password";
+
 /// The boards of one gateway, on all listeners. Cheap to clone.
 #[derive(Clone)]
 pub struct Boards {
@@ -50,6 +55,7 @@ pub(crate) struct BoardHub {
     pub(crate) uploads: Slots<DeviceKey>,
     /// Signs the tokens and URLs that boards get for pictures.
     key: [u8; 32],
+    refusals: RefusalCounts,
 }
 
 /// A board that was admitted, with its connection.
@@ -73,6 +79,7 @@ impl Boards {
             gallery: Arc::default(),
             uploads: Slots::new(config.limits.uploads, config.limits.uploads_per_board),
             key,
+            refusals: RefusalCounts::default(),
             config,
         };
         Ok(Boards { hub: Arc::new(hub) })
@@ -119,9 +126,25 @@ impl BoardHub {
 
     /// Somebody used the id of a board with a wrong token. The device shows that, too.
     pub(crate) fn refuse(&self, key: &DeviceKey, address: SocketAddr) {
-        tracing::warn!(%key, %address, "board refused: wrong token or password");
+        if self.refusals.count(address.ip(), WRONG_TOKEN) {
+            tracing::warn!(%key, address = %address.ip(), "board refused: {WRONG_TOKEN}");
+        }
         if let Some((_, device)) = self.roster.find(&key.0) {
             self.trouble(&device, "a connection that used its id with a wrong token was refused");
+        }
+    }
+
+    /// Somebody offered tools with a wrong token.
+    pub(crate) fn refuse_provider(&self, address: SocketAddr) {
+        if self.refusals.count(address.ip(), WRONG_TOKEN) {
+            tracing::warn!(address = %address.ip(), "tool provider refused: {WRONG_TOKEN}");
+        }
+    }
+
+    fn log_repeated_refusals(&self) {
+        for repeated in self.refusals.take_repeated() {
+            let address = repeated.address.map_or("others".to_owned(), |address| address.to_string());
+            tracing::warn!(address, count = repeated.count, "more connections refused: {}", repeated.why);
         }
     }
 
@@ -198,12 +221,22 @@ impl BoardHub {
         }}))
     }
 
-    pub(crate) async fn encrypt(&self, tcp: TcpStream) -> io::Result<BoardStream> {
+    pub(crate) async fn encrypt(&self, mut tcp: TcpStream) -> io::Result<BoardStream> {
         tcp.set_nodelay(true)?;
-        Ok(match &self.config.tls {
-            Some(config) => BoardStream::tls(TlsAcceptor::from(config.clone()).accept(tcp).await?),
-            None => BoardStream::plain(tcp),
-        })
+        let Some(config) = &self.config.tls else { return Ok(BoardStream::plain(tcp)) };
+        let mut first = [0];
+        if tcp.peek(&mut first).await? == 1
+            && let Some(answer) = answer_to_plain_http(first[0])
+        {
+            tcp.write_all(answer.as_bytes()).await?;
+            tcp.shutdown().await?;
+            // What is left unread when a connection closes may cost the board the answer.
+            tokio::io::copy(&mut tcp, &mut tokio::io::sink()).await?;
+            return Err(io::Error::other(
+                "it speaks plain HTTP, and this port speaks TLS only; use wss:// or https://",
+            ));
+        }
+        Ok(BoardStream::tls(TlsAcceptor::from(config.clone()).accept(tcp).await?))
     }
 }
 
@@ -260,7 +293,18 @@ where
             }
         }
     };
-    shutdown.run_until_cancelled(accepting).await;
+    let logging = async {
+        loop {
+            tokio::time::sleep(REFUSAL_LOG_INTERVAL).await;
+            hub.log_repeated_refusals();
+        }
+    };
+    tokio::select! {
+        () = accepting => {}
+        () = logging => {}
+        () = shutdown.cancelled() => {}
+    }
+    hub.log_repeated_refusals();
     drop(listener);
     hub.roster.close();
     tracker.close();

@@ -37,7 +37,7 @@ pub(crate) fn receive<B>(
         .and_then(|token| hub.config.admit.find_bearer(&token))
         .and_then(|bearer| Some((bearer.admission(), ProviderIdentity::of(bearer)?)));
     let Some((admission, claim)) = claim else {
-        tracing::warn!(%address, "a tool provider was refused: its token does not fit");
+        hub.refuse_provider(address);
         let message = format!(
             "a token that fits is missing: a tool provider dials {PATH}?token=TOKEN with a token of its own (sinew token new --device NAME), or with the gateway's"
         );

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use sinew_tool::text::log_line;
 use sinew_tool::{
     Caller, Content, Device, DeviceEvent, DeviceInfo, ErrorKind, LeaveReason, Notice, Outcome, Picture, Status,
     ToolError, Toolset, Value, json,
@@ -290,8 +291,14 @@ impl Pump {
         self.last_received = now;
         self.pings_unanswered = 0;
         match received {
-            Received::Text(text) => self.session.handle_text(now, text.as_str()),
-            Received::Lossy(text) => self.session.handle_lossy(now, &text),
+            Received::Text(text) => {
+                self.log_wire("received", text.as_str());
+                self.session.handle_text(now, text.as_str());
+            }
+            Received::Lossy(text) => {
+                self.log_wire("received", &text);
+                self.session.handle_lossy(now, &text);
+            }
             Received::Binary(bytes) => {
                 if self.session.handle_binary(&bytes) {
                     self.pass_to_server(ToServer::Sound(bytes));
@@ -430,15 +437,21 @@ impl Pump {
         }
     }
 
+    fn log_wire(&self, what: &str, text: &str) {
+        tracing::debug!(board = %self.registration.key, "{what}: {}", log_line(text));
+    }
+
     /// Handles all output of the session, and sets the timer for what is due next.
     fn drain_session(&mut self) {
         self.session_due = loop {
             match self.session.poll() {
                 Output::Send(text) => {
+                    self.log_wire("sent", &text);
                     let sent = self.pipe.send(text);
                     self.check_sent(sent);
                 }
                 Output::Reply(text) => {
+                    self.log_wire("sent", &text);
                     let sent = self.pipe.reply(text);
                     self.check_sent(sent);
                 }

@@ -10,6 +10,7 @@ use http::{Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use rustls::CertificateError;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
@@ -167,13 +168,10 @@ impl GatewayTarget {
             .map_err(|_| CliError::new(CliErrorKind::Usage, format!("{authority} is not a host name")))?;
         let stream = connector.connect(name, stream).await.map_err(|error| {
             match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-                Some(rustls::Error::InvalidCertificate(_)) if self.fingerprint.is_none() => CliError::new(
-                    CliErrorKind::NoGateway,
-                    format!(
-                        "the certificate at https://{authority} is not signed by an authority that this system trusts; \
-                         give its SHA-256 with --fingerprint, which the gateway prints when it starts"
-                    ),
-                ),
+                Some(rustls::Error::InvalidCertificate(problem)) if self.fingerprint.is_none() => {
+                    let why = untrusted(problem);
+                    CliError::new(CliErrorKind::NoGateway, format!("the certificate at https://{authority} {why}"))
+                }
                 Some(rustls::Error::InvalidCertificate(_)) => CliError::new(
                     CliErrorKind::NoGateway,
                     format!(
@@ -267,6 +265,25 @@ impl GatewayClient {
             Some(token) => request.header(header::AUTHORIZATION, format!("Bearer {token}")),
             None => request,
         }
+    }
+}
+
+/// Why a certificate is not trusted, and what helps.
+fn untrusted(problem: &CertificateError) -> String {
+    let pin = "give its SHA-256 with --fingerprint, which the gateway prints when it starts";
+    match problem {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            format!("has expired; renew it, or {pin}")
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            format!("is not valid yet; check the clocks of both machines, or {pin}")
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            format!("is for another name; use a name that it has in --url, or {pin}")
+        }
+        _ => format!(
+            "is not signed by an authority that this system trusts; {pin}, or name the authority with --ca FILE"
+        ),
     }
 }
 

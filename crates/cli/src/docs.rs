@@ -212,8 +212,8 @@ fn config() -> String {
          | `SINEW_CA` | certificate authorities that client commands trust, as `--ca` |\n\
          | `SINEW_URL` | the gateway client commands talk to, as `--url` |\n\
          | `SINEW_TOKEN` | the token client commands use, and the own token of a gateway that is started, as `--token` |\n\
-         | `SINEW_FINGERPRINT` | the certificate client commands trust, as `--fingerprint` |\n\
-         | `SINEW_LOG` | log level, for example `debug` or `info,sinew_boards=trace` |\n\
+         | `SINEW_FINGERPRINT` | the key of the certificate client commands trust, as `--fingerprint` |\n\
+         | `SINEW_LOG` | log level, as `log.level`: for example `debug` or `info,sinew_boards=trace` |\n\
          | `NO_COLOR` | no colour, as `--no-color` |\n",
     );
     page

@@ -19,9 +19,8 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
+use sinew_compose::log::{self, RunningLog};
+use tracing::level_filters::LevelFilter;
 
 use crate::args::{Cli, CliCommand};
 use crate::error::{CliError, CliErrorKind};
@@ -44,8 +43,11 @@ fn main() -> ExitCode {
         Err(error) => return misread(&error),
     };
     let printer = Printer::new(&cli);
-    log(&cli);
-    match run(cli, printer) {
+    let log = start_log(&cli);
+    let done = run(cli, printer);
+    // What was logged comes before the error.
+    drop(log);
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             printer.failure(&failure);
@@ -109,8 +111,16 @@ fn run(cli: Cli, printer: Printer) -> Result<(), CliError> {
 
 /// An empty variable is a slip of a script, and would be taken for a value.
 fn check_environment() -> Result<(), CliError> {
-    let names =
-        ["SINEW_STATE", "SINEW_CONFIG", "SINEW_URL", "SINEW_TOKEN", "SINEW_FINGERPRINT", "SINEW_CA", "MCP_ENDPOINT"];
+    let names = [
+        "SINEW_STATE",
+        "SINEW_CONFIG",
+        "SINEW_URL",
+        "SINEW_TOKEN",
+        "SINEW_FINGERPRINT",
+        "SINEW_CA",
+        "SINEW_LOG",
+        "MCP_ENDPOINT",
+    ];
     let is_empty = |name: &&&str| std::env::var_os(name).is_some_and(|value| value.is_empty());
     match names.iter().find(is_empty) {
         None => Ok(()),
@@ -121,33 +131,29 @@ fn check_environment() -> Result<(), CliError> {
     }
 }
 
-/// A word alone is a level: the reader of targets would take a misspelt one for the name of a part, and silence the rest.
-fn levels(text: &str) -> Option<Targets> {
-    let is_level = |part: &str| part.contains('=') || part.trim().parse::<LevelFilter>().is_ok();
-    text.split(',').all(is_level).then(|| text.parse().ok()).flatten()
-}
-
-/// Logs go to standard error. `SINEW_LOG` sets the level, for example `debug` or `info,sinew_boards=trace`.
-fn log(cli: &Cli) {
-    // rmcp warns of every mistake a client makes; those are the client's to hear.
+/// Starts the log on standard error. `SINEW_LOG` sets the level, for example `debug` or `info,sinew_boards=trace`, else
+/// the configuration does.
+fn start_log(cli: &Cli) -> Option<RunningLog> {
     let usual = match cli.command {
-        CliCommand::Serve(_) | CliCommand::Endpoint(_) => "info,rmcp=off",
-        _ => "warn,rmcp=off",
+        CliCommand::Serve(_) | CliCommand::Endpoint(_) => "info",
+        _ => "warn",
     };
-    let wanted = std::env::var_os("SINEW_LOG").filter(|text| !text.is_empty());
-    let wanted = wanted.and_then(|text| {
-        let targets = text.to_str().and_then(levels);
-        if targets.is_none() {
-            eprintln!(
-                "warning: SINEW_LOG={} is not understood and left aside; expected error, warn, info, debug, trace or \
-                 off, also for a part as in info,sinew_boards=trace",
-                text.display()
-            );
+    // A file with a mistake is reported by the command itself.
+    let config = cli.command.state().and_then(|state| state.load_config().ok()).unwrap_or_default().log;
+    let wanted = std::env::var_os("SINEW_LOG").and_then(|text| {
+        let levels = text.to_str().filter(|text| log::parse_levels(text).is_some()).map(str::to_owned);
+        if levels.is_none() {
+            let text = text.display();
+            eprintln!("warning: SINEW_LOG={text} is not understood and ignored; expected {}", log::LEVELS);
         }
-        targets
+        levels
     });
-    let targets = wanted.unwrap_or_else(|| usual.parse().unwrap_or(Targets::new().with_default(LevelFilter::WARN)));
+    let levels = wanted.or(config.level).unwrap_or_else(|| usual.to_owned());
+    let mut levels = log::parse_levels(&levels)?;
+    if !levels.iter().any(|(part, _)| part == "rmcp") {
+        // rmcp warns of every mistake a client makes; those are for the client.
+        levels = levels.with_target("rmcp", LevelFilter::OFF);
+    }
     let color = std::io::stderr().is_terminal() && !cli.no_color && std::env::var_os("NO_COLOR").is_none();
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(color).with_target(false);
-    tracing_subscriber::registry().with(targets).with(lines).init();
+    log::start(levels, config.format, color).ok()
 }

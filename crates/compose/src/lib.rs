@@ -11,6 +11,8 @@ pub mod brokers;
 pub mod config;
 mod error;
 pub mod families;
+mod hangup;
+pub mod log;
 pub mod relay;
 pub mod reload;
 mod seals;

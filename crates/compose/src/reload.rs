@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::GatewayConfig;
 use crate::families::{FamilyPlans, RunningFamilies};
+use crate::hangup::Hangup;
 
 /// Somebody who saved the file looks at the log next.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -17,14 +18,28 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The keys that are taken from a changed file.
 const RELOADED: [&str; 7] = ["policy", "effects", "redact", "budgets", "servers", "serial", "things"];
 
-/// Watches a configuration file until `stop`. A file with a mistake changes nothing.
-pub async fn follow(path: PathBuf, gateway: Gateway, families: RunningFamilies, stop: CancellationToken) {
+/// Watches a configuration file until `stop`; SIGHUP has it read at once. A file with a mistake changes nothing.
+/// Without a file, SIGHUP ends nothing.
+pub async fn follow(
+    path: Option<PathBuf>,
+    gateway: Gateway,
+    families: RunningFamilies,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
+    let mut hangup = Hangup::new()?;
+    let Some(path) = path else {
+        while stop.run_until_cancelled(hangup.wait()).await.is_some() {
+            tracing::info!("SIGHUP: there is no configuration file to read again");
+        }
+        return Ok(());
+    };
     let mut before = read(&path).await;
     let mut started_with = before.as_deref().and_then(parse);
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}
-            () = stop.cancelled() => return,
+            () = hangup.wait() => tracing::info!(path = %path.display(), "SIGHUP: reading the configuration again"),
+            () = stop.cancelled() => return Ok(()),
         }
         let text = read(&path).await;
         if text == before {

@@ -22,6 +22,7 @@ use crate::board_listeners::{self, BoardsPlan, MqttSockets};
 use crate::brokers;
 use crate::error::{ComposeErrorKind, Error};
 use crate::families::{FamilyPlans, RunningFamilies};
+use crate::hangup::Hangup;
 use crate::relay::RelayConfig;
 use crate::seals;
 use crate::state::{self, GatewayAddresses, LocalGateway, StartedBy, Takeover};
@@ -141,6 +142,8 @@ impl GatewayServer {
             ..settings.gateway.clone()
         })
         .map_err(open_failure)?;
+        let policy = &settings.gateway.access.policy;
+        tracing::info!(rules = policy.rules.len(), danger = policy.danger.word(), "policy loaded");
         match GatewayServer::open_listeners(gateway.clone(), settings).await {
             Ok(server) => Ok(server),
             Err(failure) => {
@@ -159,6 +162,9 @@ impl GatewayServer {
         };
         let hosts = hosts(&settings);
         let identity = identity(&settings, &hosts)?;
+        for problem in identity.iter().flat_map(|identity| identity.problems(&hosts, sinew_front::tls::now())) {
+            tracing::warn!("the certificate {problem}");
+        }
         let (mut client_tasks, mut device_tasks) = (TaskGroup::default(), TaskGroup::default());
 
         let clients_tls = identity.clone().filter(|_| settings.tls);
@@ -371,6 +377,13 @@ fn reach(
             settings.devices.ip()
         );
     }
+    if host.contains(':') && port.is_some() && settings.offer != OfferedTransport::WebSocket {
+        tracing::warn!(
+            host,
+            "firmware cannot use MQTT at an IPv6 address, so boards are sent to the WebSocket; give them a name or an \
+             IPv4 address with --advertise"
+        );
+    }
     Ok(AdvertisedAddress { host, http: http.port(), mqtt: port, sound: port })
 }
 
@@ -453,17 +466,12 @@ const CERTIFICATE_POLL: Duration = Duration::from_secs(30);
 
 /// Serves renewed files without a restart. On Unix, SIGHUP reloads at once.
 async fn follow_certificate(identity: TlsIdentity, shutdown: CancellationToken) -> std::io::Result<()> {
-    #[cfg(unix)]
-    let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
+    let mut hangup = Hangup::new()?;
     let mut last_error = String::new();
     loop {
-        #[cfg(unix)]
-        let asked = hangup.recv();
-        #[cfg(not(unix))]
-        let asked = std::future::pending::<Option<()>>();
         tokio::select! {
             () = shutdown.cancelled() => return Ok(()),
-            _ = asked => {}
+            () = hangup.wait() => {}
             () = tokio::time::sleep(CERTIFICATE_POLL) => {}
         }
         match identity.reload() {

@@ -27,6 +27,8 @@ pub(crate) struct ConnectionPlace {
     caller: OnceLock<TakenSlot<Box<str>>>,
     /// Cancelled when another connection has the place.
     pub(crate) evicted: CancellationToken,
+    /// Where the connection comes from.
+    pub(crate) address: IpAddr,
 }
 
 /// A request is being answered: its connection stays.
@@ -46,7 +48,7 @@ impl ConnectionPlaces {
         let evict = evicted.clone();
         let stranger = self.strangers.take(network_of(address), move || evict.cancel());
         let (places, caller) = (self.clone(), OnceLock::new());
-        Arc::new(ConnectionPlace { places, stranger: Mutex::new(stranger), caller, evicted })
+        Arc::new(ConnectionPlace { places, stranger: Mutex::new(stranger), caller, evicted, address })
     }
 }
 

@@ -141,23 +141,28 @@ impl Guard {
 /// Passes a request on with its caller attached, or refuses it. The request ends when the token of its caller is
 /// revoked.
 pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response<Body> {
+    // Requests of the gateway itself come over no connection.
+    let place = request.extensions().get::<Arc<ConnectionPlace>>().cloned();
+    let count_refusal = |status| {
+        if let Some(place) = &place {
+            guard.refusals.count(place.address, status);
+        }
+    };
     let who = match guard.check(&request) {
         Ok(None) => return next.run(request).await,
         Ok(Some(who)) => who,
         Err(refused) => {
-            guard.refusals.count(refused.status());
+            count_refusal(refused.status());
             return *refused;
         }
     };
     if guard.front.answers.is_spent() {
-        guard.refusals.count(StatusCode::SERVICE_UNAVAILABLE);
+        count_refusal(StatusCode::SERVICE_UNAVAILABLE);
         return too_many_answers(&guard.front);
     }
-    // Requests of the gateway itself come over no connection.
-    let place = request.extensions().get::<Arc<ConnectionPlace>>().cloned();
-    let connection_use = match place.map(|place| place.start_use(&who)) {
+    let connection_use = match place.as_ref().map(|place| place.start_use(&who)) {
         Some(None) => {
-            guard.refusals.count(StatusCode::SERVICE_UNAVAILABLE);
+            count_refusal(StatusCode::SERVICE_UNAVAILABLE);
             let message = "too many connections with this token are in use; close some, or raise `clients.limits.connections-each`";
             return reply::problem(StatusCode::SERVICE_UNAVAILABLE, "busy", message);
         }

@@ -15,10 +15,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use sinew_api::{HealthStatus, NotReadyReason, Operation, ROUTES, Readiness, Route};
-use tokio::io::{AsyncRead, AsyncWrite};
+use sinew_tool::plain_http::answer_to_plain_http;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -196,12 +198,11 @@ impl HttpConnections {
         async move {
             // Answers are written in one piece; waiting for more data would only delay them.
             let _ = socket.set_nodelay(true);
-            let socket = StallTimeout::new(socket, stall);
             let evicted = place.evicted.clone();
             let serving = async {
                 match tls {
-                    None => serve_connection(socket, app, place, leave).await,
-                    Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.accept(socket)).await {
+                    None => serve_connection(StallTimeout::new(socket, stall), app, place, leave).await,
+                    Some(tls) => match tokio::time::timeout(HANDSHAKE, handshake(tls, socket, stall)).await {
                         Ok(Ok(socket)) => serve_connection(socket, app, place, leave).await,
                         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
                         Err(_) => tracing::debug!("a TLS handshake took too long"),
@@ -215,6 +216,25 @@ impl HttpConnections {
             }
         }
     }
+}
+
+/// Begins TLS. A client that speaks plain HTTP gets an answer it can read.
+async fn handshake(
+    tls: TlsAcceptor,
+    mut socket: TcpStream,
+    stall: Duration,
+) -> io::Result<TlsStream<StallTimeout<TcpStream>>> {
+    let mut first = [0];
+    if socket.peek(&mut first).await? == 1
+        && let Some(answer) = answer_to_plain_http(first[0])
+    {
+        socket.write_all(answer.as_bytes()).await?;
+        socket.shutdown().await?;
+        // What is left unread when a connection closes may cost the client the answer.
+        tokio::io::copy(&mut socket, &mut tokio::io::sink()).await?;
+        return Err(io::Error::other("the client speaks plain HTTP"));
+    }
+    tls.accept(StallTimeout::new(socket, stall)).await
 }
 
 async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
@@ -259,7 +279,7 @@ async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::AsyncReadExt;
 
     use super::*;
     use crate::FrontLimits;

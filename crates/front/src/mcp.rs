@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, DiscoverResult, ErrorData, Extensions, GetPromptRequestParams, GetPromptResponse,
+    CustomResult, DiscoverResult, ErrorData, Extensions, GetPromptRequestParams, GetPromptResponse, Implementation,
     InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
     ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
@@ -22,6 +22,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use sinew_gateway::{Principal, Role};
 use sinew_tool::LogLevel;
+use sinew_tool::text::clean_line;
 use tokio_util::sync::CancellationToken;
 
 use crate::conformance::ConformanceFixture;
@@ -90,6 +91,12 @@ impl Mcp {
         info
     }
 
+    fn log_client(&self, who: &Principal, client: Option<&Implementation>, revision: &str) {
+        let (program, version) = client.map_or(("", ""), |client| (client.name.as_str(), client.version.as_str()));
+        let (program, version) = (clean_line(program, 64), clean_line(version, 32));
+        tracing::info!(client = who.name, program, version, via = self.endpoint, revision, "client connected");
+    }
+
     fn uris(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
         self.session.uris.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -142,6 +149,7 @@ impl ServerHandler for Mcp {
         if !Revision::parse(version.as_str()).has_titles() {
             info.server_info.title = None;
         }
+        self.log_client(&who, Some(&request.client_info), version.as_str());
         // From here on the client speaks the version that was agreed on, not the one it asked for.
         request.protocol_version = version.clone();
         cx.peer.set_peer_info(request);
@@ -150,6 +158,9 @@ impl ServerHandler for Mcp {
 
     async fn discover(&self, cx: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let who = self.who(&cx.extensions)?;
+        // Clients without a session ask this first.
+        let revision = cx.protocol_version();
+        self.log_client(&who, cx.client_info().as_ref(), revision.as_ref().map_or("", |revision| revision.as_str()));
         let versions = self.supported_protocol_versions().into_owned();
         let result = DiscoverResult::from_server_info(versions, self.info_with_instructions(&who));
         Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))

@@ -1,24 +1,17 @@
-//! Counts refused requests and logs them together, so that many of them do not fill the disk.
+//! Logs refused requests with their address: the first at once, repeated ones together.
 
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use http::StatusCode;
+use sinew_tool::refusals::{REFUSAL_LOG_INTERVAL, RefusalCounts};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::state::FrontState;
 
-/// How often refusals are logged, if there were any.
-const LOG_INTERVAL: Duration = Duration::from_secs(10);
-
 #[derive(Default)]
 pub(crate) struct Refusals {
-    /// Without a token or with an invalid one.
-    unauthorized: AtomicU64,
-    /// With a token, host or origin that is not allowed.
-    forbidden: AtomicU64,
-    other: AtomicU64,
+    counts: RefusalCounts,
 }
 
 impl Refusals {
@@ -27,48 +20,32 @@ impl Refusals {
         let refusals = Arc::new(Refusals::default());
         let (logged, drain) = (refusals.clone(), front.drain.clone());
         front.tasks.spawn(async move {
-            let mut ticks = interval_at(Instant::now() + LOG_INTERVAL, LOG_INTERVAL);
+            let mut ticks = interval_at(Instant::now() + REFUSAL_LOG_INTERVAL, REFUSAL_LOG_INTERVAL);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             while drain.run_until_cancelled(ticks.tick()).await.is_some() {
-                logged.log();
+                logged.log_repeated();
             }
-            logged.log();
+            logged.log_repeated();
         });
         refusals
     }
 
-    pub(crate) fn count(&self, status: StatusCode) {
-        let counter = match status {
-            StatusCode::UNAUTHORIZED => &self.unauthorized,
-            StatusCode::FORBIDDEN => &self.forbidden,
-            _ => &self.other,
+    pub(crate) fn count(&self, address: IpAddr, status: StatusCode) {
+        let why = match status {
+            StatusCode::UNAUTHORIZED => "its token is missing or wrong",
+            StatusCode::FORBIDDEN => "its token, host or origin is not allowed",
+            StatusCode::SERVICE_UNAVAILABLE => "too much is under way",
+            _ => "it is malformed",
         };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn log(&self) {
-        let [unauthorized, forbidden, other] = self.take();
-        if unauthorized + forbidden + other > 0 {
-            tracing::warn!(unauthorized, forbidden, other, "requests refused");
+        if self.counts.count(address, why) {
+            tracing::warn!(%address, "request refused: {why}");
         }
     }
 
-    fn take(&self) -> [u64; 3] {
-        [&self.unauthorized, &self.forbidden, &self.other].map(|counter| counter.swap(0, Ordering::Relaxed))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refusals_are_counted_by_kind_until_they_are_logged() {
-        let refusals = Refusals::default();
-        for status in [401, 401, 403, 400, 503] {
-            refusals.count(StatusCode::from_u16(status).expect("a status"));
+    fn log_repeated(&self) {
+        for repeated in self.counts.take_repeated() {
+            let address = repeated.address.map_or("others".to_owned(), |address| address.to_string());
+            tracing::warn!(address, count = repeated.count, "more requests refused: {}", repeated.why);
         }
-        assert_eq!(refusals.take(), [2, 1, 2]);
-        assert_eq!(refusals.take(), [0, 0, 0]);
     }
 }

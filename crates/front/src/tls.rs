@@ -1,7 +1,8 @@
 //! The TLS certificate of the gateway: a self-signed one, or one from files.
 //!
 //! A self-signed certificate is created when needed, kept in the state directory and reused while it is valid and names
-//! every wanted host. The device listener uses the same certificate.
+//! every wanted host. Its key stays the same when it is made anew, and with it the fingerprint that clients compare. The
+//! device listener uses the same certificate.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustls::ServerConfig;
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::{CertificateError, RootCertStore, ServerConfig};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -22,6 +24,9 @@ use sha2::{Digest, Sha256};
 const LIFETIME: Duration = Duration::from_secs(730 * 24 * 3600);
 /// A certificate is renewed this long before it expires, because a gateway may run for weeks.
 const MARGIN: Duration = Duration::from_secs(60 * 24 * 3600);
+
+/// A certificate that ends within this time is worth a warning: renewals are usually done 30 days before.
+const EXPIRES_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 
 const CERTIFICATE: &str = "tls-cert.pem";
 const KEY: &str = "tls-key.pem";
@@ -33,7 +38,6 @@ pub struct TlsIdentity {
     config: Arc<ServerConfig>,
     served: Arc<ServedCertificate>,
     fingerprint: String,
-    certificate: Vec<u8>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +46,8 @@ pub enum TlsError {
     File { path: PathBuf, source: io::Error },
     #[error("{}: the file has no {what} in PEM form ({detail}); use a PEM file that begins with -----BEGIN", path.display())]
     NotPem { path: PathBuf, what: &'static str, detail: String },
+    #[error("{}: the certificate cannot be read ({detail}); use an X.509 certificate of version 3", path.display())]
+    Unreadable { path: PathBuf, detail: String },
     #[error("the certificate and the key do not match: {0}; use the key of this certificate")]
     Mismatch(String),
     #[error("`{0}` is not a host name or address that a certificate can name")]
@@ -74,7 +80,6 @@ impl ResolvesServerCert for ServedCertificate {
 struct CertificateRecord {
     hosts: BTreeSet<String>,
     expires_unix_seconds: u64,
-    fingerprint: String,
 }
 
 impl TlsIdentity {
@@ -99,10 +104,12 @@ impl TlsIdentity {
             .collect::<Result<_, _>>()
             .map_err(not_pem(certificate, "certificate"))?;
         let private = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(not_pem(key, "private key"))?;
-        let Some(first) = chain.first().map(|first| first.to_vec()) else {
+        let Some(first) = chain.first() else {
             let detail = "the file has other PEM sections".to_owned();
             return Err(TlsError::NotPem { path: certificate.to_owned(), what: "certificate", detail });
         };
+        let fingerprint = fingerprint(first)
+            .map_err(|error| TlsError::Unreadable { path: certificate.to_owned(), detail: error.to_string() })?;
         let mismatch = |error: rustls::Error| TlsError::Mismatch(error.to_string());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let current = CertifiedKey::from_der(chain, private, &provider).map_err(mismatch)?;
@@ -112,7 +119,7 @@ impl TlsIdentity {
         });
         let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let config = builder.map_err(mismatch)?.with_no_client_auth().with_cert_resolver(served.clone());
-        Ok(TlsIdentity { config: Arc::new(config), served, fingerprint: fingerprint(&first), certificate: first })
+        Ok(TlsIdentity { config: Arc::new(config), served, fingerprint })
     }
 
     /// Serves the files as they are now, if they have changed; gives the new fingerprint then. Connections that are
@@ -128,14 +135,43 @@ impl TlsIdentity {
         Ok(Some(read.fingerprint))
     }
 
-    /// SHA-256 of the certificate, as browsers show it: `AB:CD:…`.
+    /// SHA-256 of the public key (its SubjectPublicKeyInfo), `AB:CD:…`. It stays when a certificate is renewed with the
+    /// same key.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
-    /// The certificate in DER form, for clients that compare fingerprints.
-    pub fn certificate(&self) -> &[u8] {
-        &self.certificate
+    /// What is wrong with the certificate for clients that check it, at `now` in Unix time: it is not valid, or names none
+    /// of `hosts`, under which the gateway is reached. Empty where nothing is.
+    pub fn problems(&self, hosts: &[String], now: Duration) -> Vec<String> {
+        let current = self.served.current();
+        let Some(Ok(certificate)) = current.cert.first().map(ParsedCertificate::try_from) else { return Vec::new() };
+        let (starts, ends) = validity(&certificate);
+        let day = |time: Duration| jiff::Timestamp::from_second(time.as_secs().try_into().unwrap_or(i64::MAX));
+        let day = |time| day(time).map_or("?".to_owned(), |time| time.strftime("%Y-%m-%d").to_string());
+        let mut problems = Vec::new();
+        match (starts, ends) {
+            (_, Some(ends)) if ends < now => problems.push(format!("expired on {}", day(ends))),
+            (Some(starts), _) if now < starts => {
+                problems.push(format!("is not valid before {}; check the clock of this machine", day(starts)))
+            }
+            (_, Some(ends)) if ends < now + EXPIRES_SOON => problems.push(format!("expires on {}", day(ends))),
+            _ => {}
+        }
+        let reached_as: Vec<ServerName<'static>> = hosts.iter().filter_map(|host| server_name(host)).collect();
+        let refusals: Vec<rustls::Error> =
+            reached_as.iter().filter_map(|name| verify_server_name(&certificate, name).err()).collect();
+        if let Some(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. })) =
+            refusals.first().filter(|_| refusals.len() == reached_as.len())
+        {
+            let names: Vec<&str> = presented.iter().map(|name| plain_name(name)).collect();
+            problems.push(format!(
+                "is for {}, but clients reach this gateway as {}; get one that names these, or list its names in `allowed-hosts`",
+                if names.is_empty() { "no name".to_owned() } else { names.join(", ") },
+                hosts.join(", ")
+            ));
+        }
+        problems
     }
 
     pub fn server_config(&self) -> Arc<ServerConfig> {
@@ -152,8 +188,7 @@ impl TlsIdentity {
         if !is_valid || !names_all {
             return None;
         }
-        let identity = TlsIdentity::from_files(&state_dir.join(CERTIFICATE), &state_dir.join(KEY)).ok()?;
-        (identity.fingerprint == record.fingerprint).then_some(identity)
+        TlsIdentity::from_files(&state_dir.join(CERTIFICATE), &state_dir.join(KEY)).ok()
     }
 
     fn create(state_dir: &Path, hosts: BTreeSet<String>) -> Result<TlsIdentity, TlsError> {
@@ -174,14 +209,12 @@ impl TlsIdentity {
         params.not_after = epoch + now() + LIFETIME;
         params.distinguished_name.push(rcgen::DnType::CommonName, "sinew");
         params.extended_key_usages.push(rcgen::ExtendedKeyUsagePurpose::ServerAuth);
-        let key = rcgen::KeyPair::generate().map_err(failed)?;
+        // The key stays, and with it the fingerprint that clients know.
+        let kept = fs::read_to_string(state_dir.join(KEY)).ok().and_then(|pem| rcgen::KeyPair::from_pem(&pem).ok());
+        let key = kept.map_or_else(rcgen::KeyPair::generate, Ok).map_err(failed)?;
         let certificate = params.self_signed(&key).map_err(failed)?;
 
-        let record = CertificateRecord {
-            hosts,
-            expires_unix_seconds: (now() + LIFETIME).as_secs(),
-            fingerprint: fingerprint(certificate.der()),
-        };
+        let record = CertificateRecord { hosts, expires_unix_seconds: (now() + LIFETIME).as_secs() };
         let record = serde_json::to_vec_pretty(&record).map_err(|error| TlsError::Create(error.to_string()))?;
         fs::create_dir_all(state_dir).map_err(|source| TlsError::File { path: state_dir.to_owned(), source })?;
         write_private(&state_dir.join(KEY), key.serialize_pem().as_bytes())?;
@@ -191,12 +224,50 @@ impl TlsIdentity {
     }
 }
 
-fn fingerprint(der: &[u8]) -> String {
-    let digest = Sha256::digest(der);
-    digest.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
+fn fingerprint(certificate: &CertificateDer<'_>) -> Result<String, rustls::Error> {
+    let digest = Sha256::digest(ParsedCertificate::try_from(certificate)?.subject_public_key_info());
+    Ok(digest.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":"))
 }
 
-fn now() -> Duration {
+/// From when to when a certificate is valid, in Unix time. Only a check that fails names these times, so it is checked
+/// for the beginning and the end of all times; without authorities, the checks go no further.
+fn validity(certificate: &ParsedCertificate<'_>) -> (Option<Duration>, Option<Duration>) {
+    let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms.all;
+    let check = |time: u64| {
+        let time = UnixTime::since_unix_epoch(Duration::from_secs(time));
+        let checked =
+            verify_server_cert_signed_by_trust_anchor(certificate, &RootCertStore::empty(), &[], time, algorithms);
+        match checked {
+            Err(rustls::Error::InvalidCertificate(problem)) => Some(problem),
+            _ => None,
+        }
+    };
+    let time = |time: UnixTime| Duration::from_secs(time.as_secs());
+    let starts = match check(0) {
+        Some(CertificateError::NotValidYetContext { not_before, .. }) => Some(time(not_before)),
+        _ => None,
+    };
+    let ends = match check(u64::MAX) {
+        Some(CertificateError::ExpiredContext { not_after, .. }) => Some(time(not_after)),
+        _ => None,
+    };
+    (starts, ends)
+}
+
+/// The host of `HOST`, `HOST:PORT` or `[ADDRESS]:PORT` as certificates name it.
+fn server_name(host: &str) -> Option<ServerName<'static>> {
+    let without_port = || host.rsplit_once(':').map(|(host, _)| host);
+    let name = |host: &str| ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).ok();
+    name(host).or_else(|| name(without_port()?))
+}
+
+/// The name inside `DnsName("a.example")` or `IpAddress(10.0.0.1)`, as the TLS library writes what a certificate has.
+fn plain_name(presented: &str) -> &str {
+    let inside = presented.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    inside.unwrap_or(presented).trim_matches('"')
+}
+
+pub fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
@@ -233,11 +304,33 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let first = TlsIdentity::self_signed(dir.path(), &hosts(&["192.168.1.5", "lab.local"])).expect("created");
         let again = TlsIdentity::self_signed(dir.path(), &hosts(&["lab.local"])).expect("reused");
-        assert_eq!(first.fingerprint(), again.fingerprint());
+        let certificate = |identity: &TlsIdentity| identity.served.current().cert.clone();
+        assert_eq!(certificate(&first), certificate(&again));
         let more = TlsIdentity::self_signed(dir.path(), &hosts(&["10.0.0.1"])).expect("created again");
-        assert_ne!(first.fingerprint(), more.fingerprint());
+        assert_ne!(certificate(&first), certificate(&more));
+        assert_eq!(first.fingerprint(), more.fingerprint(), "the key is the same, so that no client has to change");
         let all = TlsIdentity::self_signed(dir.path(), &hosts(&["lab.local", "10.0.0.1"])).expect("reused");
-        assert_eq!(all.fingerprint(), more.fingerprint(), "the earlier hosts are still named");
+        assert_eq!(certificate(&all), certificate(&more), "the earlier hosts are still named");
+    }
+
+    #[test]
+    fn an_expired_future_or_wrongly_named_certificate_is_reported() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let identity = TlsIdentity::self_signed(dir.path(), &hosts(&["lab.local"])).expect("created");
+        let problems = |names: &[&str], now: Duration| identity.problems(&hosts(names), now).join("; ");
+        let day = Duration::from_secs(24 * 3600);
+        assert_eq!(problems(&["lab.local", "10.0.0.1"], now()), "");
+        assert_eq!(problems(&[], now()), "", "nobody else reaches it");
+        assert_eq!(problems(&["lab.local:7300"], now()), "");
+        assert!(problems(&[], now() + LIFETIME + day).starts_with("expired on 20"));
+        assert!(problems(&[], now() + LIFETIME - day).starts_with("expires on 20"));
+        assert!(problems(&[], now() - 2 * day).starts_with("is not valid before 20"));
+        let named = problems(&["sinew.example", "[fd00::1]:7300"], now());
+        assert!(
+            named.contains("lab.local") && named.contains("127.0.0.1") && named.contains("sinew.example"),
+            "{named}"
+        );
+        assert!(!named.contains('"') && !named.contains('('), "{named}");
     }
 
     #[cfg(unix)]

@@ -43,6 +43,10 @@ const WAITING_SEALS: usize = 64;
 
 /// The file of the key for digests of arguments and for seals.
 const AUDIT_KEY: &str = "audit-key";
+/// The file of the key for the credentials of boards.
+const BOOTSTRAP_KEY: &str = "bootstrap-key";
+/// Files with a secret in the state directory.
+pub(crate) const SECRETS: [&str; 3] = ["token", BOOTSTRAP_KEY, AUDIT_KEY];
 
 /// Calls of one answer at most, which is some megabytes.
 const MAX_CALLS: usize = 10_000;
@@ -91,7 +95,7 @@ impl Gateway {
         };
         let access = Access::new(settings.access.clone()).map_err(OpenError::Policy)?;
         let own = tokens::own(settings.token.as_deref(), dir)?;
-        let approvals = ApprovalQueue::new(tokens::secret(dir, "bootstrap-key")?, &settings);
+        let approvals = ApprovalQueue::new(tokens::secret(dir, BOOTSTRAP_KEY)?, &settings);
         let events = broadcast::Sender::new(WAITING_EVENTS);
         let pins = settings.lock.clone().or_else(|| dir.map(|dir| dir.join("sinew.lock")));
         let mut pins = Pins::open(pins)?;

@@ -183,6 +183,7 @@ impl CallRecord {
             }
             Err(error) => row.outcome = error.kind.row().error_type,
         }
+        log(&row);
         match self.audit.record(row).await {
             Ok(()) => result,
             // A call that cannot be recorded is not reported as done.
@@ -194,8 +195,20 @@ impl CallRecord {
 impl Drop for CallRecord {
     fn drop(&mut self) {
         if let Some(row) = self.take_row() {
+            log(&row);
             self.audit.record_unawaited(row);
         }
+    }
+}
+
+/// Who called what, and how it ended. The log counts calls and failures of its own, where there are many.
+fn log(row: &AuditRow) {
+    let AuditRow { principal, door, name, outcome, .. } = row;
+    let (tool, device) = (row.tool.as_ref().unwrap_or(name), row.device.as_ref().map(DeviceId::as_str));
+    let ms = row.duration_us / 1_000;
+    match *outcome {
+        "ok" => tracing::info!(client = principal, via = door, tool, device, outcome, ms, "tool called"),
+        _ => tracing::info!(client = principal, via = door, tool, device, outcome, ms, "call failed"),
     }
 }
 

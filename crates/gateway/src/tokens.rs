@@ -467,8 +467,7 @@ pub(crate) fn secret(state_dir: Option<&Path>, name: &str) -> Result<String, Ope
                 let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
                 std::fs::set_permissions(&path, owner_only).map_err(failed("protect the token in"))?;
             }
-            let what = || format!("in {} cannot be used; delete the file, and a new one is made", path.display());
-            usable(text.trim()).ok_or_else(|| OpenError::Token { what: what() })
+            read_secret(&path, &text)
         }
         Err(error) => Err(failed("create the token in")(error)),
     }
@@ -486,6 +485,20 @@ impl LocalRequestKey {
 impl RequestKeys for LocalRequestKey {
     fn keys(&self) -> Vec<[u8; 32]> {
         vec![self.0]
+    }
+}
+
+fn read_secret(path: &Path, text: &str) -> Result<String, OpenError> {
+    let what = || format!("in {} cannot be used; delete the file, and a new one is made", path.display());
+    usable(text.trim()).ok_or_else(|| OpenError::Token { what: what() })
+}
+
+/// Whether a secret can be used, if it is there already.
+pub(crate) fn check_secret(path: &Path) -> Result<(), OpenError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => read_secret(path, &text).map(drop),
+        Err(error) if error.kind() == IoErrorKind::NotFound => Ok(()),
+        Err(source) => Err(OpenError::Io { what: "read the token in", path: path.to_owned(), source }),
     }
 }
 

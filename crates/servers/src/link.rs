@@ -1,7 +1,7 @@
 //! The connection to a server: HTTP or the standard input and output of a process.
 
 use sinew_fetch::{FetchError, HeaderMap};
-use sinew_tool::text::clean_line;
+use sinew_tool::text::{clean_line, log_line};
 use sinew_tool::{ErrorKind, ToolError};
 
 use crate::http_link::{HttpExchange, HttpLink};
@@ -94,6 +94,7 @@ impl From<FetchError> for LinkError {
 
 impl Link {
     pub(crate) async fn send(&self, outgoing: Outgoing) -> Result<Exchange, LinkError> {
+        tracing::debug!("sent to a server: {}", log_line(&outgoing.text));
         match self {
             Link::Http(link) => Ok(Exchange::Http(Box::new(link.send(outgoing).await?))),
             Link::Process(link) => Ok(Exchange::Process(link.send(outgoing).await?)),

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use sinew_tool::text::clip;
+use sinew_tool::text::{clip, log_line};
 use sinew_tool::{Value, json};
 
 /// A message from a server.
@@ -48,6 +48,7 @@ impl ServerMessage {
     /// Reads one message or a batch.
     pub fn parse(text: &str) -> Result<Vec<ServerMessage>, String> {
         let text = text.trim_matches(['\0', '\u{feff}']).trim();
+        tracing::debug!("received from a server: {}", log_line(text));
         let unreadable = |problem: String| format!("a message cannot be read ({problem}): {}", clip(text));
         let members: Vec<Members> = if text.starts_with('[') {
             serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sinew_boards::broker::{Address, Connection, Disconnected, client_id};
 use sinew_mqtt::client::{BrokerPacket, Introduction, MqttMessage, Subscription};
+use sinew_tool::text::log_line;
 use sinew_tool::{Announce, Device, DeviceEvent, Notice, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -108,6 +109,7 @@ impl ThingConnection {
     fn publish(&mut self, publication: Publication) {
         let Publication { topic, payload, answer, reply } = publication;
         self.waiting.retain(|waiting| !waiting.is_given_up());
+        log_message("sent", &topic, &payload);
         let message = MqttMessage { topic, payload, retain: false, properties: Vec::new() };
         self.waiting.push(match answer {
             Some(topic) => {
@@ -136,6 +138,7 @@ impl ThingConnection {
     /// One that is retained was sent before the call.
     fn hear(&mut self, plan: &ThingPlan, device: &Arc<ThingDevice>, announce: &Announce, message: MqttMessage) {
         let MqttMessage { topic, payload, retain, .. } = message;
+        log_message("received", &topic, &payload);
         self.waiting.retain(|waiting| !waiting.is_given_up());
         let is_it = |waiting: &Waiting| matches!(waiting, Waiting::ForAnswer(wanted, _) if *wanted == topic);
         let is_event = plan.config.events.iter().any(|filter| matches(filter, &topic));
@@ -191,6 +194,10 @@ fn matches(filter: &str, topic: &str) -> bool {
             _ => return false,
         }
     }
+}
+
+fn log_message(what: &str, topic: &str, payload: &[u8]) {
+    tracing::debug!(topic = log_line(topic), "{what}: {}", log_line(&String::from_utf8_lossy(payload)));
 }
 
 #[cfg(test)]

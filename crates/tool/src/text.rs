@@ -93,6 +93,14 @@ pub fn clean_line(text: &str, max: usize) -> String {
     clean(text, max).replace(['\n', '\t'], " ")
 }
 
+/// Characters of a message in the log.
+const MAX_LOGGED: usize = 1_000;
+
+/// A message of a device as it stands in the log.
+pub fn log_line(text: &str) -> String {
+    clean_line(text, MAX_LOGGED)
+}
+
 /// Foreign text inside a message of ours: on one line, and short.
 pub fn clip(text: &str) -> String {
     clean_line(text, MAX_QUOTE)

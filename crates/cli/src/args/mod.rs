@@ -107,6 +107,19 @@ pub enum CliCommand {
     BenchPeer(BenchPeerArgs),
 }
 
+impl CliCommand {
+    /// The configuration of a command that runs a gateway, or may run one.
+    pub fn state(&self) -> Option<&StateArgs> {
+        match self {
+            CliCommand::Demo(args) => Some(&args.listen.state),
+            CliCommand::Serve(args) => Some(&args.listen.state),
+            CliCommand::Stdio(args) => Some(&args.reach.state),
+            CliCommand::Endpoint(args) => Some(&args.reach.state),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub struct DemoArgs {
     /// Play a scene on the virtual phone instead: write a note, scroll a list, pinch a map. Opens no listener and

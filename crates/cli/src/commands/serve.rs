@@ -1,6 +1,6 @@
 //! `sinew serve`: a gateway until it is stopped.
 
-use sinew_compose::{GatewayConfig, GatewayServer, Overrides};
+use sinew_compose::{GatewayConfig, GatewayServer, Overrides, reload};
 
 use crate::args::ServeArgs;
 use crate::error::CliError;
@@ -20,12 +20,11 @@ pub async fn run(args: ServeArgs, printer: Printer) -> Result<(), CliError> {
     let page = StartPage::new(title, &server, &server.directory);
     // One line, so that whoever started us can read it and go on.
     print(&if printer.is_json() { format!("{}\n", page.to_json()) } else { page.to_text(printer, args.verbose) });
-    if let Some(path) = args.listen.state.config {
-        let (gateway, families) = (server.gateway.clone(), server.families.clone());
-        server.spawn_client(|stop| async move {
-            sinew_compose::reload::follow(path, gateway, families, stop).await;
-            Ok(())
-        });
+    let config = args.listen.state.config;
+    if let Some(path) = &config {
+        tracing::info!(path = %path.display(), "configuration loaded");
     }
+    let (gateway, families) = (server.gateway.clone(), server.families.clone());
+    server.spawn_client(|stop| reload::follow(config, gateway, families, stop));
     Ok(server.run(async || stop.wait().await).await?)
 }

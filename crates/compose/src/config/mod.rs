@@ -22,6 +22,7 @@ use sinew_tool::{Value, json};
 use crate::brokers;
 use crate::error::{ComposeErrorKind, Error};
 use crate::families::FamilyPlans;
+use crate::log::LogConfig;
 use crate::relay::RelayConfig;
 use crate::server::{CertificateSource, ServerSettings};
 use crate::state::{self, StartedBy};
@@ -51,6 +52,8 @@ sinew_tool::settings! {
         pub devices_tls: bool = false;
         /// Allow listening beyond loopback without TLS. Tokens then travel in the clear.
         pub insecure_lan: bool = false;
+        /// The log on standard error.
+        pub log: LogConfig = LogConfig::default();
         /// Calls, limits and what is kept.
         pub gateway: sinew_gateway::Settings = sinew_gateway::Settings::default();
         /// Seconds that calls may take, by patterns of device and tool: `"board-*/self.printer.*" = 300`. The most exact

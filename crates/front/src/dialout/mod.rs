@@ -117,6 +117,12 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> DialStream for T {}
 
 type BrokerSocket = WebSocketStream<Box<dyn DialStream>>;
 
+/// Connects to the broker once and leaves again; the error says why that does not work.
+pub async fn probe(address: &EndpointAddress) -> Result<(), String> {
+    let tls = address.is_encrypted().then(system_trust).transpose().map_err(|error| error.to_string())?;
+    dial(address, tls).await.map(drop).map_err(|why| address.hide(&why))
+}
+
 async fn dial(address: &EndpointAddress, tls: Option<Arc<ClientConfig>>) -> Result<BrokerSocket, String> {
     let opening = async {
         let unreachable = |error: io::Error| format!("the broker cannot be reached: {error}");

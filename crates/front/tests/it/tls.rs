@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use sinew_front::{FrontSettings, TlsIdentity};
@@ -16,7 +17,7 @@ async fn the_server_uses_tls_with_a_self_signed_certificate() {
     let place = tempfile::tempdir().unwrap();
     let identity = TlsIdentity::self_signed(place.path(), &["lab.local".to_owned()]).unwrap();
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from(identity.certificate().to_vec())).unwrap();
+    roots.add(CertificateDer::from_pem_file(place.path().join("tls-cert.pem")).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -35,6 +36,11 @@ async fn the_server_uses_tls_with_a_self_signed_certificate() {
         socket.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{name}: {answer}");
     }
+    let mut plain = TcpStream::connect(server.address).await.unwrap();
+    plain.write_all(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").await.unwrap();
+    let mut answer = String::new();
+    plain.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("use https://"), "{answer}");
     let socket = TcpStream::connect(server.address).await.unwrap();
     assert!(connector.connect(ServerName::try_from("evil.example").unwrap(), socket).await.is_err());
 }

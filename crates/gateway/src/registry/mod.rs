@@ -27,8 +27,8 @@ use crate::shared::Shared;
 use crate::snapshot::{Snapshot, Traffic};
 use crate::store::{Commit, Store, StoredState};
 use crate::view::DeviceView;
-pub(crate) use writer::Agreement;
 use writer::RegistryWriter;
+pub(crate) use writer::{Agreement, PRESENCE_TOPICS};
 
 pub(crate) struct Registry {
     writer: Mutex<RegistryWriter>,
@@ -87,8 +87,7 @@ impl Registry {
             }
             DeviceEvent::Left(device, reason) => {
                 let info = device.info();
-                tracing::debug!(device = %info.key, %reason, "a device left");
-                self.write(|writer| writer.leave(&device, &info.key))
+                self.write(|writer| writer.leave(&device, &info.key, &reason))
             }
         };
         if has_changed || has_forgotten {

@@ -10,7 +10,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sinew_spec::lock::Follow;
 use sinew_tool::text::clean_line;
-use sinew_tool::{Admission, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Notice, Status, ToolError, Toolset};
+use sinew_tool::{
+    Admission, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, LeaveReason, Notice, Status, ToolError, Toolset,
+};
 use tokio::time::Instant;
 
 use super::faces::Faces;
@@ -33,6 +35,10 @@ use crate::view::DeviceView;
 
 /// The id under which the gateway's own events stand; no device gets it.
 const OWN_ID: &str = "gateway";
+const CONNECTED: &str = "sinew/connected";
+const DISCONNECTED: &str = "sinew/disconnected";
+/// Events that say who is here.
+pub(crate) const PRESENCE_TOPICS: [&str; 2] = [CONNECTED, DISCONNECTED];
 /// Longer keys are refused.
 const MAX_KEY: usize = 256;
 
@@ -154,6 +160,9 @@ impl RegistryWriter {
             let details = json!({"key": info.key.0, "family": info.family.name, "admission": info.admission});
             self.record(&id, &info, "new_device", details);
         }
+        let (family, kind, tools) = (&info.family.name, clean_line(&info.name, 64), offer.tools.len());
+        tracing::info!(device = %id, %family, kind, tools, admitted_by = info.admission.word(), "device connected");
+        let connected = Notice { topic: CONNECTED.to_owned(), body: json!({ "tools": tools }) };
         let (presence, traffic) = (Presence::Here(device), Arc::new(Traffic::default()));
         let (since, left_at) = (now(), 0);
         self.keep(DeviceEntry {
@@ -170,6 +179,7 @@ impl RegistryWriter {
             left_at,
             traffic,
         });
+        self.add_event(&id, connected);
         self.warn(&id, warnings);
         self.warn_of_set_apart(&id);
         true
@@ -213,8 +223,12 @@ impl RegistryWriter {
         true
     }
 
-    pub(super) fn leave(&mut self, device: &Arc<dyn Device>, key: &DeviceKey) -> bool {
+    pub(super) fn leave(&mut self, device: &Arc<dyn Device>, key: &DeviceKey, reason: &LeaveReason) -> bool {
         let Some(entry) = self.current(device, key) else { return false };
+        let reason = clean_line(&reason.to_string(), 300);
+        tracing::info!(device = %entry.id, reason, "device disconnected");
+        let disconnected = Notice { topic: DISCONNECTED.to_owned(), body: json!({ "reason": reason }) };
+        self.add_event(&entry.id, disconnected);
         let presence = Presence::Away(Instant::now() + self.grace);
         let left_at = self.forgetting.running();
         self.keep(DeviceEntry { presence, since: now(), left_at, ..(*entry).clone() });
@@ -240,7 +254,6 @@ impl RegistryWriter {
         }
     }
 
-    /// An event of the gateway itself.
     /// Records what happened to a device. Whoever reaches a broker can make up devices there, and would push out what else
     /// is recorded: those are only in the events.
     pub(super) fn record(&self, id: &DeviceId, info: &DeviceInfo, what: &'static str, details: Value) {
@@ -259,6 +272,7 @@ impl RegistryWriter {
         });
     }
 
+    /// An event of the gateway itself.
     pub(super) fn add_own_event(&mut self, notice: Notice) {
         if let Some(id) = DeviceId::parse(OWN_ID) {
             self.events.add(&id, notice);

@@ -104,22 +104,39 @@ fn open_file(location: &StoreLocation, file: &Path) -> Result<Connection, OpenEr
     make_private(file).map_err(|source| failed("protect the store", source))?;
     let refused = |error: rusqlite::Error| location.refused(&error);
     let db = Connection::open(file).map_err(refused)?;
-    let found: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;
-    match found {
-        ..1 => return Err(location.damaged("it has no format number, so it was not written by Sinew")),
-        found if found > format::CURRENT => {
-            return Err(OpenError::Newer { path: file.to_owned(), found, known: format::CURRENT });
-        }
-        found => {
-            check_pages(location, &db, length)?;
-            if found < format::CURRENT {
-                migrate(location, file, &db, found)?;
-            }
-        }
+    let found = check_format(location, file, &db, length)?;
+    if found < format::CURRENT {
+        migrate(location, file, &db, found)?;
     }
     match format::missing(&db).map_err(refused)? {
         None => Ok(db),
         Some(column) => Err(location.damaged(format!("{column} is missing"))),
+    }
+}
+
+/// Whether the store can be used, for somebody who wants to know before a gateway does. Nothing is changed.
+pub(super) fn check(file: &Path) -> Result<(), OpenError> {
+    let location = StoreLocation::File(file.to_owned());
+    let length = match std::fs::metadata(file) {
+        Ok(about) if about.len() == 0 => return Err(location.damaged("it is empty")),
+        Ok(about) => about.len(),
+        Err(error) if error.kind() == IoErrorKind::NotFound => return check_log_alone(&location, file),
+        Err(source) => return Err(OpenError::Io { what: "open the store", path: file.to_owned(), source }),
+    };
+    check_format(&location, file, &open_reader(&location)?, length).map(drop)
+}
+
+/// The format of the store, if this version can use it and nothing in it is damaged.
+fn check_format(location: &StoreLocation, file: &Path, db: &Connection, length: u64) -> Result<i64, OpenError> {
+    let found: i64 = db
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .map_err(|error: rusqlite::Error| location.refused(&error))?;
+    match found {
+        ..1 => Err(location.damaged("it has no format number, so it was not written by Sinew")),
+        found if found > format::CURRENT => {
+            Err(OpenError::Newer { path: file.to_owned(), found, known: format::CURRENT })
+        }
+        found => check_pages(location, db, length).map(|()| found),
     }
 }
 
@@ -149,13 +166,18 @@ fn tables_to_check(db: &Connection) -> rusqlite::Result<Vec<String>> {
     db.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
+/// SQLite would discard the log of a store whose file is gone.
+fn check_log_alone(location: &StoreLocation, file: &Path) -> Result<(), OpenError> {
+    match std::fs::metadata(beside(file, "-wal")).is_ok_and(|log| log.len() > 0) {
+        true => Err(location.damaged("its log gateway.db-wal is there, but the file itself is gone")),
+        false => Ok(()),
+    }
+}
+
 /// A new store gets its name when it is complete: whatever interrupts this, no half of a store is left behind.
 fn create(location: &StoreLocation, file: &Path) -> Result<(), OpenError> {
     let failed = |what| move |source| OpenError::Io { what, path: file.to_owned(), source };
-    // SQLite would discard the log of a store whose file is gone.
-    if std::fs::metadata(beside(file, "-wal")).is_ok_and(|log| log.len() > 0) {
-        return Err(location.damaged("its log gateway.db-wal is there, but the file itself is gone"));
-    }
+    check_log_alone(location, file)?;
     let new = beside(file, ".new");
     for stale in [new.clone(), beside(&new, "-journal"), beside(&new, "-wal")] {
         remove(&stale).map_err(failed("create the store"))?;

@@ -296,6 +296,11 @@ impl Drop for Store {
     }
 }
 
+/// Checks the store of a state directory that no gateway uses, if it has one, and changes nothing.
+pub(crate) fn check_closed(dir: &Path) -> Result<(), OpenError> {
+    file::check(&dir.join("gateway.db"))
+}
+
 /// Verifies the audit of a state directory that no gateway uses.
 pub(crate) fn verify_closed(dir: &Path, key: AuditKey) -> Result<AuditReport, OpenError> {
     let location = StoreLocation::new(Some(&dir.join("gateway.db")));

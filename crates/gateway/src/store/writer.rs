@@ -15,7 +15,7 @@ use super::chain::{self, AuditKey, AuditSeal, ChainHead};
 use super::health::{StoreHealth, is_about_content};
 use super::rows::{EventRow, Write};
 use super::seals::SealOutput;
-use crate::registry::now;
+use crate::registry::{PRESENCE_TOPICS, now};
 use crate::settings::{MAX_DEVICE_EVENTS, Settings};
 use crate::shared::AuditRow;
 
@@ -209,7 +209,8 @@ impl StoreWriter {
 
     fn finish_event(&mut self, row: EventRow, is_kept: bool) {
         self.waiting_events.fetch_sub(1, Ordering::Relaxed);
-        if is_kept {
+        // Whoever watches learns of these as a change of the device, many at once as one.
+        if is_kept && !PRESENCE_TOPICS.contains(&row.topic.as_str()) {
             let _ = self.signals.send(row.device);
         }
     }

@@ -11,6 +11,8 @@ fn state(gateway: &Gateway, device: &str) -> String {
     gateway.find_device(device).unwrap().state
 }
 
+const CONNECTED: &str = "sinew/connected";
+
 #[tokio::test(start_paused = true)]
 async fn a_device_that_left_stays_known_and_its_tools_stay_for_a_while() {
     let gateway = gateway();
@@ -58,7 +60,8 @@ async fn a_device_that_returns_replaces_itself_and_the_old_stay_is_ignored() {
     call(&gateway, "self_get_device_status", json!({})).await.unwrap();
     assert_eq!((old.count(), new.count()), (0, 1));
     say(&gateway, &old, "late", json!(1));
-    assert_eq!(gateway.events(None, None, 10).await.unwrap().events.len(), 1);
+    let events = gateway.events(None, None, 10).await.unwrap().events;
+    assert_eq!(events.iter().map(|event| event.topic.as_str()).collect::<Vec<_>>(), [CONNECTED, CONNECTED, "late"]);
     gateway.apply(DeviceEvent::Left(stay(&new), LeaveReason::Broken("reset".to_owned())));
     assert_eq!(state(&gateway, "board-0001"), "away");
 }

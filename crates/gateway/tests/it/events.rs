@@ -1,7 +1,7 @@
 //! What devices say without being asked.
 
 use sinew_gateway::{Gateway, MAX_DEVICE_EVENTS, Settings};
-use sinew_tool::{DeviceEvent, ErrorKind, json};
+use sinew_tool::{DeviceEvent, ErrorKind, LeaveReason, json};
 
 use crate::fake::*;
 
@@ -17,8 +17,10 @@ async fn events_are_read_page_by_page() {
         say(&gateway, &one, "notifications/state_changed", json!({"number": number}));
         say(&gateway, &two, "other", json!(number));
     }
-    let page = gateway.events(None, None, 3).await.unwrap();
-    assert_eq!(page.events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    let connected = gateway.events(None, None, 2).await.unwrap();
+    assert!(connected.events.iter().all(|event| event.topic == "sinew/connected"));
+    let page = gateway.events(None, Some(&connected.next), 3).await.unwrap();
+    assert_eq!(page.events.iter().map(|event| event.seq).collect::<Vec<_>>(), [3, 4, 5]);
     assert_eq!(page.events[0].device, "board-0001");
     assert_eq!(page.events[0].body, json!({"number": 0}));
     let rest = gateway.events(None, Some(&page.next), 100).await.unwrap();
@@ -29,7 +31,7 @@ async fn events_are_read_page_by_page() {
     let of_two = gateway.events(Some("board-0002"), None, 2).await.unwrap();
     assert!(of_two.events.iter().all(|event| event.device == "board-0002"));
     let more = gateway.events(Some("board-0002"), Some(&of_two.next), 100).await.unwrap();
-    assert_eq!((more.events.len(), more.dropped), (3, 0));
+    assert_eq!((more.events.len(), more.dropped), (4, 0));
     let across = gateway.events(Some("board-0002"), Some(&page.next), 100).await.unwrap();
     assert_eq!((across.events.len(), across.dropped), (4, 0));
 }
@@ -81,7 +83,7 @@ async fn old_events_make_room_and_are_counted() {
     let page = gateway.events(None, Some(&all.next), 100).await.unwrap();
     assert_eq!((page.events.len(), page.dropped), (11, 5));
     let fresh = gateway.events(None, None, 100).await.unwrap();
-    assert_eq!((fresh.events.len(), fresh.dropped), (11, 0));
+    assert_eq!((fresh.events.len(), fresh.dropped), (12, 6), "the board that says little keeps that it connected");
     for number in 0..40 {
         let board = join(&gateway, Fake::board(10 + number));
         say(&gateway, &board, "t", json!(number));
@@ -93,7 +95,7 @@ async fn old_events_make_room_and_are_counted() {
 async fn a_flood_is_counted_and_does_not_stop_others() {
     let gateway = gateway();
     let (flooding, calm) = (join(&gateway, Fake::board(1)), join(&gateway, Fake::board(2)));
-    let start = gateway.events(Some("board-0001"), None, 1).await.unwrap().next;
+    let start = gateway.events(Some("board-0001"), None, 10).await.unwrap().next;
     for number in 0..20_000 {
         say(&gateway, &flooding, "flood", json!(number));
     }
@@ -112,7 +114,8 @@ async fn a_flood_is_counted_and_does_not_stop_others() {
     say(&gateway, &flooding, "flood", json!("last"));
     let page = gateway.events(Some("board-0001"), Some(&cursor), 200).await.unwrap();
     assert_eq!(kept + dropped + page.dropped, 20_000);
-    assert_eq!(gateway.events(Some("board-0002"), None, 10).await.unwrap().events.len(), 1);
+    let calm = gateway.events(Some("board-0002"), None, 10).await.unwrap().events;
+    assert_eq!(calm.last().unwrap().topic, "hello");
 }
 
 #[tokio::test]
@@ -120,9 +123,9 @@ async fn a_huge_event_is_noted_by_its_size_alone() {
     let gateway = gateway();
     let board = join(&gateway, Fake::board(1));
     say(&gateway, &board, &"topic ".repeat(100), json!("x".repeat(100_000)));
-    let page = gateway.events(None, None, 1).await.unwrap();
-    assert_eq!(page.events[0].body, json!({"too_large": 100_002}));
-    assert!(page.events[0].topic.chars().count() <= 128);
+    let page = gateway.events(None, None, 2).await.unwrap();
+    assert_eq!(page.events[1].body, json!({"too_large": 100_002}));
+    assert!(page.events[1].topic.chars().count() <= 128);
 }
 
 #[tokio::test]
@@ -131,7 +134,7 @@ async fn the_built_in_tool_reads_events_since_a_cursor() {
     let board = join(&gateway, Fake::board(1));
     say(&gateway, &board, "a", json!(1));
     let page = call(&gateway, "get_device_events", json!({"device": "board-0001"})).await.unwrap();
-    assert_eq!(page["events"][0]["topic"], "a");
+    assert_eq!(page["events"][1]["topic"], "a");
     say(&gateway, &board, "b", json!(2));
     let page = call(&gateway, "get_device_events", json!({"since": page["next"], "limit": 10})).await.unwrap();
     assert_eq!(page["events"].as_array().map(Vec::len), Some(1));
@@ -152,7 +155,18 @@ async fn what_a_family_dropped_is_counted_as_dropped() {
     let page = gateway.events(None, Some(&start.next), 10).await.unwrap();
     assert_eq!((page.events.len(), page.dropped), (2, 40));
     let of_one = gateway.events(Some("board-0001"), None, 10).await.unwrap();
-    assert_eq!((of_one.events.len(), of_one.dropped), (2, 40));
+    assert_eq!((of_one.events.len(), of_one.dropped), (3, 40));
     let of_two = gateway.events(Some("board-0002"), None, 10).await.unwrap();
-    assert_eq!((of_two.events.len(), of_two.dropped), (1, 0));
+    assert_eq!((of_two.events.len(), of_two.dropped), (2, 0));
+}
+
+#[tokio::test]
+async fn who_connects_and_who_disconnects_and_why_are_events() {
+    let gateway = gateway();
+    let board = join(&gateway, Fake::board(1));
+    gateway.apply(DeviceEvent::Left(stay(&board), LeaveReason::Broken("reset".to_owned())));
+    let events = gateway.events(Some("board-0001"), None, 10).await.unwrap().events;
+    let said: Vec<_> = events.iter().map(|event| (event.topic.as_str(), event.body.clone())).collect();
+    let reason = json!({"reason": "connection broken: reset"});
+    assert_eq!(said, [("sinew/connected", json!({"tools": 4})), ("sinew/disconnected", reason)]);
 }

@@ -186,8 +186,8 @@ async fn events_and_calls_go_through_the_shared_form_and_are_read_through_it() {
     let device = join(&gateway, Fake::new(1, [tool("set", 1)]));
     say(&gateway, &device, "button", json!({}));
     call(&gateway, "set", json!({})).await.unwrap();
-    assert_eq!(*seen.lock().unwrap(), ["board-0001 button", "set ok"]);
-    assert_eq!(gateway.events(None, None, 10).await.unwrap().events.len(), 1);
+    assert_eq!(*seen.lock().unwrap(), ["board-0001 sinew/connected", "board-0001 button", "set ok"]);
+    assert_eq!(gateway.events(None, None, 10).await.unwrap().events.len(), 2);
     assert_eq!(gateway.audit(10).await.unwrap().len(), 1);
 }
 

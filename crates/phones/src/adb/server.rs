@@ -7,6 +7,7 @@ use std::fmt;
 use std::process::Stdio;
 use std::time::Duration;
 
+use sinew_tool::text::log_line;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -269,6 +270,7 @@ pub struct AdbTransport {
 impl AdbTransport {
     /// A connection to a service of the phone: `shell,v2,raw:…`, `sync:`, `tcp:9008`.
     pub async fn open(&self, service: &str) -> Result<AdbStream, AdbError> {
+        tracing::debug!(phone = %self.serial, "opening: {}", log_line(service));
         let mut stream = self.server.open(&format!("host:transport:{}", self.serial)).await?;
         send_request(&mut stream, service).await?;
         Ok(stream)

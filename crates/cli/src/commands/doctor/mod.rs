@@ -1,17 +1,21 @@
 //! `sinew doctor`: what is wrong, and how to fix it.
 
+mod start;
+
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use sinew_api::Devices;
+use sinew_boards::Pictures;
 use sinew_boards::relay::VoiceServer;
 use sinew_compose::android::AgentSetting;
 use sinew_compose::board_listeners::{guess_host, ota_url};
 use sinew_compose::brokers::BrokerConfig;
-use sinew_compose::config::GatewayConfig;
+use sinew_compose::config::{EndpointConfig, GatewayConfig};
 use sinew_compose::state::{self, LocalGateway};
+use sinew_front::dialout::{self, EndpointAddress};
 use sinew_phones::agent::{AGENT_FILE, CompanionError};
 
 use super::companion;
@@ -37,30 +41,37 @@ enum CheckState {
 }
 
 pub async fn run(args: DoctorArgs, printer: Printer) -> Result<(), CliError> {
-    let config = args.reach.state.load_config()?;
-    let directory = args.reach.state.directory()?;
+    let (config, configuration) = start::configuration(&args.reach.state);
+    let directory = state::directory(args.reach.state.state.as_deref().or(config.state.as_deref()))?;
     let running = state::find_running(&directory);
     let place = running.as_ref().map_or(directory.clone(), |running| running.directory.clone());
 
-    let mut checks = vec![state_directory(&place)];
+    let mut checks: Vec<DoctorCheck> = configuration.into_iter().collect();
+    checks.push(state_directory(&place));
     checks.push(gateway(running.as_ref(), &args.reach).await);
     match &running {
         Some(running) => checks.extend(devices(running, &args.reach).await),
         None => {
+            checks.push(start::store(&place, &config));
             checks.extend([
-                port("clients' port", "--listen", config.listen),
-                port("boards' port", "--devices", config.devices),
+                start::port("clients' port", "--listen", config.listen),
+                start::port("boards' port", "--devices", config.devices),
             ]);
-            checks.extend(config.mqtt.address().map(|address| port("MQTT port", "--mqtt", address)));
+            checks.extend(config.mqtt.address().map(|address| start::port("MQTT port", "--mqtt", address)));
+            // A broker of endpoints has one connection for a token, which belongs to the gateway while it runs.
+            for endpoint in &config.endpoints {
+                checks.push(self::endpoint(endpoint).await);
+            }
         }
     }
     checks.push(setup(running.as_ref(), &config));
-    checks.push(token(&place));
-    checks.push(certificate(&place, &config));
+    checks.push(start::token(&place));
+    checks.push(start::certificate(&place, &config));
     for broker in &config.brokers {
         checks.push(self::broker(broker).await);
     }
     checks.extend(voice_server(&config).await);
+    checks.extend(vision(&config).await);
     checks.push(adb().await);
     checks.push(agent(&config.phones.agent));
     checks.extend(companions().await);
@@ -247,75 +258,6 @@ fn setup(running: Option<&LocalGateway>, config: &GatewayConfig) -> DoctorCheck 
     DoctorCheck::ok(NAME, format!("{url} is the OTA address of a board; --advertise names another host"))
 }
 
-fn port(name: &'static str, flag: &str, address: SocketAddr) -> DoctorCheck {
-    match TcpListener::bind(address) {
-        Ok(_) => DoctorCheck::ok(name, format!("{address} is free")),
-        Err(error) => {
-            let remedy =
-                format!("`ss -ltnp 'sport = :{}'` shows who holds it; or choose another with {flag}", address.port());
-            DoctorCheck::problem(name, format!("{address} cannot be listened on: {error}"), remedy)
-        }
-    }
-}
-
-fn token(directory: &Path) -> DoctorCheck {
-    const NAME: &str = "token";
-    let path = directory.join("token");
-    let Ok(found) = fs::metadata(&path) else {
-        return DoctorCheck::note(NAME, "none yet", "the first start of a gateway makes it");
-    };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        if found.mode() & 0o077 != 0 {
-            let message = format!("{} can be read by other users (mode {:o})", path.display(), found.mode() & 0o777);
-            return DoctorCheck::problem(
-                NAME,
-                message,
-                format!(
-                    "chmod 600 {0}; if others may have read it, remove it and restart the gateway for a new one",
-                    path.display()
-                ),
-            );
-        }
-    }
-    match fs::read_to_string(&path) {
-        Ok(text) if !text.trim().is_empty() => DoctorCheck::ok(NAME, path.display().to_string()),
-        Ok(_) => DoctorCheck::problem(
-            NAME,
-            format!("{} is empty", path.display()),
-            "remove it and restart the gateway for a new one",
-        ),
-        Err(error) => {
-            DoctorCheck::problem(NAME, format!("{}: {error}", path.display()), "make it readable for yourself")
-        }
-    }
-}
-
-fn certificate(directory: &Path, config: &GatewayConfig) -> DoctorCheck {
-    const NAME: &str = "certificate";
-    if let Some(path) = &config.tls_cert {
-        let key = config.tls_key.as_deref().unwrap_or(path);
-        return match sinew_front::tls::TlsIdentity::from_files(path, key) {
-            Ok(identity) => DoctorCheck::ok(NAME, format!("{}, SHA-256 {}", path.display(), identity.fingerprint())),
-            Err(error) => DoctorCheck::problem(NAME, error.to_string(), "correct `tls-cert` and `tls-key`"),
-        };
-    }
-    let note = fs::read(directory.join("tls.json")).ok().and_then(|note| serde_json::from_slice::<Value>(&note).ok());
-    let Some(expires) = note.as_ref().and_then(|note| note.get("expires_unix_seconds")).and_then(Value::as_i64) else {
-        return DoctorCheck::ok(NAME, "none; --tls makes one");
-    };
-    let days = (expires - jiff::Timestamp::now().as_second()) / 86_400;
-    if days < 0 {
-        return DoctorCheck::problem(
-            NAME,
-            "the gateway's own certificate has ended",
-            "restart the gateway for a new one",
-        );
-    }
-    DoctorCheck::ok(NAME, format!("the gateway's own, valid for {days} more days"))
-}
-
 /// Whether a broker of the configuration welcomes us.
 async fn broker(section: &BrokerConfig) -> DoctorCheck {
     const NAME: &str = "broker";
@@ -334,9 +276,39 @@ async fn broker(section: &BrokerConfig) -> DoctorCheck {
         Err(why) => DoctorCheck::problem(
             NAME,
             format!("{}: {why}", broker.address),
-            "see that the broker runs, and that `brokers` in the configuration has its address and credentials",
+            "check that the broker runs and speaks MQTT 5, and that `brokers` in the configuration has its address and credentials",
         ),
     }
+}
+
+/// Whether a broker of endpoints accepts us.
+async fn endpoint(section: &EndpointConfig) -> DoctorCheck {
+    const NAME: &str = "endpoint";
+    let address = match section.url.parse::<EndpointAddress>() {
+        Ok(address) => address,
+        Err(why) => return DoctorCheck::problem(NAME, why, "correct `endpoints` in the configuration"),
+    };
+    match dialout::probe(&address).await {
+        Ok(()) => DoctorCheck::ok(NAME, format!("{address} accepts the connection")),
+        Err(why) => DoctorCheck::problem(
+            NAME,
+            format!("{address}: {why}"),
+            "check that the broker runs, and that the `url` of the endpoint has its address and a valid token",
+        ),
+    }
+}
+
+/// Whether the model that looks at photos can be reached.
+async fn vision(config: &GatewayConfig) -> Option<DoctorCheck> {
+    const NAME: &str = "vision";
+    let Ok(Pictures::Ask(backend)) = config.boards.pictures() else { return None };
+    Some(match backend.probe().await {
+        Ok(()) => DoctorCheck::ok(NAME, "the backend for photos answers; whether it has the model, only a photo shows"),
+        Err(why) => {
+            let remedy = "start it, or correct `vision` under [boards]; without `vision` photos go to the client";
+            DoctorCheck::problem(NAME, why, remedy)
+        }
+    })
 }
 
 async fn adb() -> DoctorCheck {
@@ -404,14 +376,6 @@ async fn companions() -> Vec<DoctorCheck> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_taken_port_is_a_fault_with_a_remedy() {
-        let holder = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let check = port("port", "--listen", holder.local_addr().expect("an address"));
-        assert_eq!(check.result, CheckState::Problem);
-        assert!(check.remedy.expect("a remedy").contains("--listen"));
-    }
-
     #[cfg(unix)]
     #[test]
     fn a_state_directory_open_to_others_is_a_fault() {
@@ -426,7 +390,7 @@ mod tests {
         assert_eq!(checked(0o700), CheckState::Ok);
         fs::write(directory.join("token"), "snw_x").expect("written");
         fs::set_permissions(directory.join("token"), fs::Permissions::from_mode(0o644)).expect("set");
-        assert_eq!(token(&directory).result, CheckState::Problem);
+        assert_eq!(start::token(&directory).result, CheckState::Problem);
         fs::remove_dir_all(directory).expect("removed");
     }
 }
