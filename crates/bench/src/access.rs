@@ -200,7 +200,7 @@ async fn reading_delay(plan: &BenchPlan, gateway: &Gateway) -> Result<f64, ToolE
     let disturbed = slowest_commit(plan, gateway).await;
     is_over.store(true, Ordering::Release);
     let _ = reading.await;
-    Ok(((disturbed? - alone).as_secs_f64() * 1e3).max(0.0))
+    Ok(disturbed?.saturating_sub(alone).as_secs_f64() * 1e3)
 }
 
 async fn slowest_commit(plan: &BenchPlan, gateway: &Gateway) -> Result<Duration, ToolError> {

@@ -306,10 +306,14 @@ fn read_answer<A: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<A
         return Err(error.into());
     }
     // A refusal before any protocol began has a sentence of its own.
-    let message =
-        value.and_then(|value| serde_json::from_value::<RefusedRequest>(value).ok()).map(|problem| problem.message);
-    let kind = if status == StatusCode::FORBIDDEN { CliErrorKind::TokenRefused } else { CliErrorKind::Io };
-    Err(CliError::new(kind, message.unwrap_or_else(|| format!("the gateway answered HTTP {status}"))))
+    let refused = value.and_then(|value| serde_json::from_value::<RefusedRequest>(value).ok());
+    let kind = match &refused {
+        _ if status == StatusCode::FORBIDDEN => CliErrorKind::TokenRefused,
+        Some(refused) if refused.error == "https_required" => CliErrorKind::NoGateway,
+        _ => CliErrorKind::Io,
+    };
+    let message = refused.map_or_else(|| format!("the gateway answered HTTP {status}"), |refused| refused.message);
+    Err(CliError::new(kind, message))
 }
 
 fn parse_url(text: &str) -> Result<Uri, CliError> {

@@ -123,7 +123,8 @@ impl StartPage {
             text.push_str(&printer.fact("Board setup", &format!("{url} (OTA address of your own boards)")));
         }
         if let Some(fingerprint) = &addresses.fingerprint {
-            text.push_str(&printer.fact("Certificate", &format!("SHA-256 {fingerprint}")));
+            // Without colons it fits a line.
+            text.push_str(&printer.fact("Fingerprint", &fingerprint.replace(':', "").to_lowercase()));
         }
         text.push_str(&printer.fact("State", &self.directory));
         if !self.unencrypted.is_empty() {
@@ -303,7 +304,7 @@ mod tests {
             "the tokens of boards are not encrypted",
             "mqtt://127.0.0.1:7302",
             "http://127.0.0.1:7301/xiaozhi/ota/",
-            "SHA-256 AB:CD",
+            "Fingerprint    abcd",
             "\"mcpServers\"",
             "claude_desktop_config.json",
             "~/.cursor/mcp.json",

@@ -27,6 +27,7 @@ const LINES_A_SECOND: u64 = 20;
 const WAITING_LINES: usize = 1024;
 /// How long the end of the program waits for a reader of standard error that has stopped reading.
 const LAST_LINES: Duration = Duration::from_secs(1);
+/// What lines are counted in.
 const SECOND: Duration = Duration::from_secs(1);
 
 sinew_tool::settings! {

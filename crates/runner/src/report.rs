@@ -26,9 +26,11 @@ impl fmt::Display for ConnectionNews<'_> {
     }
 }
 
+type Listener = dyn Fn(&ConnectionNews<'_>) + Send + Sync;
+
 /// Gets the news of all boards of a dialer.
 #[derive(Clone, Default)]
-pub(crate) struct Report(Option<Arc<dyn Fn(&ConnectionNews<'_>) + Send + Sync>>);
+pub(crate) struct Report(Option<Arc<Listener>>);
 
 impl Report {
     pub(crate) fn to(listener: impl Fn(&ConnectionNews<'_>) + Send + Sync + 'static) -> Report {

@@ -51,7 +51,7 @@ pub struct ReachArgs {
     #[arg(long, value_name = "TOKEN", env = "SINEW_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
 
-    /// SHA-256 fingerprint of the certificate to trust at an https address
+    /// SHA-256 fingerprint of the key of the certificate to trust at an https address
     #[arg(long, value_name = "HEX", env = "SINEW_FINGERPRINT", hide_env_values = true)]
     pub fingerprint: Option<String>,
 

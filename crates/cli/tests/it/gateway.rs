@@ -13,9 +13,11 @@ pub const PORTS: [&str; 6] = ["--listen", "127.0.0.1:0", "--devices", "127.0.0.1
 /// The program, deaf to the environment of whoever runs the tests.
 pub fn sinew(state: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
-    for name in ["SINEW_URL", "SINEW_TOKEN", "SINEW_FINGERPRINT", "SINEW_LOG", "NO_COLOR"] {
+    for name in ["SINEW_URL", "SINEW_TOKEN", "SINEW_FINGERPRINT", "NO_COLOR"] {
         command.env_remove(name);
     }
+    // The usual log would drown what a failed test says.
+    command.env("SINEW_LOG", "warn");
     // No server is there and none is started: nobody's adb is disturbed.
     command.env("ADB_SERVER_SOCKET", "localfilesystem:/nonexistent");
     command.env("SINEW_STATE", state).stdin(Stdio::null());

@@ -15,6 +15,7 @@ mod endpoint;
 mod firmware;
 mod gateway;
 mod limits;
+mod operator;
 mod persistence;
 mod phones;
 mod pins;

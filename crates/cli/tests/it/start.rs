@@ -129,7 +129,7 @@ fn over_tls_the_client_commands_trust_the_gateways_own_certificate() {
     assert!(here.err.contains(gateway.url()), "{}", here.err);
     let there = run(sinew(away.path()).args(["devices", "--url", &plain, "--token", &token]));
     assert_eq!(there.code, 69, "{there:?}");
-    assert!(there.err.contains("seems to speak TLS"), "{}", there.err);
+    assert!(there.err.contains("use https://"), "{}", there.err);
     let fingerprint = gateway.page["fingerprint"].as_str().expect("a fingerprint");
     assert_eq!(ask(&["--fingerprint", fingerprint]).code, 0);
 }

@@ -30,6 +30,8 @@ fn screen(home: &Path, words: &[&str]) -> String {
 /// The screen without what differs from run to run: numbers, secrets, the folder, and how columns are spaced for them.
 fn plain(screen: &str, home: &Path) -> String {
     let screen = screen.replace(&home.display().to_string(), "~");
+    // Where the line breaks depends on the length of the number.
+    let screen = screen.split("(process\n").map(str::trim_start).collect::<Vec<_>>().join("(process ");
     let mut plain = String::new();
     let mut rest = screen.chars().peekable();
     while let Some(letter) = rest.next() {
@@ -49,7 +51,8 @@ fn plain(screen: &str, home: &Path) -> String {
 }
 
 fn check(name: &str, screen: &str, home: &Path, problems: &mut Vec<String>) {
-    let too_wide = screen.lines().find(|line| line.chars().count() > COLUMNS);
+    // A token is copied in one piece.
+    let too_wide = screen.lines().find(|line| line.chars().count() > COLUMNS && !line.contains("snw_"));
     problems.extend(too_wide.map(|line| format!("{name} is wider than the terminal: {line}")));
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/snapshots/{name}.txt"));
     let (kept, seen) = (std::fs::read_to_string(&file).unwrap_or_default(), plain(screen, home));

@@ -139,7 +139,9 @@ async fn a_revoked_token_ends_everything_that_is_open_over_http() {
     let mut session_call = client.legacy_stream(waiting).await;
     assert_eq!(server.signal().await, "started");
     let calls = async { client.modern("tools/call", json!({"name": "wait", "arguments": {}})).await.status.as_u16() };
-    let polls = async { client.get("/api/v1/events?wait_ms=55000&since=0").await.status.as_u16() };
+    let next = client.get("/api/v1/events").await.json()["next"].as_str().unwrap().to_owned();
+    let events = format!("/api/v1/events?wait_ms=55000&since={next}");
+    let polls = async { client.get(&events).await.status.as_u16() };
     let revoke = async {
         assert_eq!(server.signal().await, "started");
         server.gateway.tokens().revoke(&id).unwrap();

@@ -86,9 +86,10 @@ pub(super) fn certificate(directory: &Path, config: &GatewayConfig) -> DoctorChe
     hosts.extend(config.boards.advertise.clone());
     let is_open = |address: &SocketAddr| !address.ip().is_loopback() && !address.ip().is_unspecified();
     hosts.extend([config.listen, config.devices].iter().filter(|address| is_open(address)).map(|a| a.ip().to_string()));
-    match identity.problems(&hosts, tls::now()).first() {
-        Some(problem) => DoctorCheck::problem(NAME, format!("{} {problem}", cert.display()), remedy),
-        None => DoctorCheck::ok(NAME, format!("{}, SHA-256 of its key {}", cert.display(), identity.fingerprint())),
+    let problems = identity.problems(&hosts, tls::now());
+    match problems.is_empty() {
+        true => DoctorCheck::ok(NAME, format!("{}, fingerprint {}", cert.display(), identity.fingerprint())),
+        false => DoctorCheck::problem(NAME, format!("{} {}", cert.display(), problems.join("; it ")), remedy),
     }
 }
 
