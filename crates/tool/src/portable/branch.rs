@@ -8,14 +8,39 @@ use super::sentences;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Level {
     pub members: Map<String, Value>,
-    /// What could not be folded in.
-    pub notes: Vec<String>,
+    /// Rules that cannot be folded in.
+    pub told: Vec<ToldRule>,
+    pub rests: Vec<RestOfMembers>,
     /// The references that were followed to get here, so that a circle is noticed.
     pub trail: Vec<String>,
-    /// A reference led back to where it came from.
-    pub is_circle: bool,
+    /// How many of them were followed on the levels above.
+    above: usize,
+    /// The reference that led back to a level above.
+    pub circle: Option<String>,
     /// It says `false`: nothing fits.
     pub is_impossible: bool,
+}
+
+/// A rule that is written as text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ToldRule {
+    pub keyword: String,
+    pub sentence: String,
+}
+
+/// The rule of one part of a schema for members that this part does not name: its `additionalProperties`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RestOfMembers {
+    pub names: Vec<String>,
+    pub patterns: Vec<String>,
+    pub rule: Value,
+}
+
+impl RestOfMembers {
+    /// Whether members that the part does not name are refused.
+    pub(super) fn is_closed(&self) -> bool {
+        self.rule == Value::Bool(false)
+    }
 }
 
 /// `allOf` inside `allOf`, and a reference to a reference.
@@ -23,7 +48,7 @@ const DEEPEST: usize = 16;
 
 impl Level {
     pub(super) fn read(root: &Value, schema: &Value, trail: &[String]) -> Level {
-        let mut level = Level { trail: trail.to_vec(), ..Level::default() };
+        let mut level = Level { trail: trail.to_vec(), above: trail.len(), ..Level::default() };
         level.take(root, schema, DEEPEST);
         level
     }
@@ -38,31 +63,57 @@ impl Level {
             _ => return,
         };
         if depth == 0 {
-            self.is_circle = true;
+            self.circle = Some("#".to_owned());
             return;
         }
+        let has_tuple = members.contains_key("prefixItems") || members.get("items").is_some_and(Value::is_array);
         for (keyword, member) in members {
             match keyword.as_str() {
-                "$ref" => self.follow(root, member, depth),
+                "$ref" | "$dynamicRef" | "$recursiveRef" => self.follow(root, member, depth),
                 "allOf" => member.as_array().into_iter().flatten().for_each(|part| self.take(root, part, depth - 1)),
-                _ => self.put(keyword, member),
+                "if" => self.tell("if", sentences::condition(root, members)),
+                "contains" => self.tell("contains", sentences::contained(root, members)),
+                // Said with the keyword they belong to.
+                "then" | "else" | "minContains" | "maxContains" => {}
+                "prefixItems" | "items" if has_tuple => {
+                    self.tell("prefixItems", sentences::tuple(root, members));
+                    if member.is_array() {
+                        self.put(root, "prefixItems", member);
+                    }
+                }
+                "additionalItems" => {}
+                "additionalProperties" if *member != Value::Bool(true) => self.rests.push(rest(members, member)),
+                "additionalProperties" => {}
+                "uniqueItems" if *member != Value::Bool(true) => {}
+                "const" => self.put(root, "enum", &json!([member])),
+                _ => self.put(root, keyword, member),
             }
         }
     }
 
     fn follow(&mut self, root: &Value, target: &Value, depth: usize) {
         let Some(target) = target.as_str() else { return };
-        if self.trail.iter().any(|seen| seen == target) {
-            self.is_circle = true;
-            return;
+        match self.trail.iter().position(|seen| seen == target) {
+            Some(at) if at < self.above => {
+                self.circle = Some(target.to_owned());
+                return;
+            }
+            // It holds already.
+            Some(_) => return,
+            None => {}
         }
         let Some(schema) = find(root, target) else { return };
         self.trail.push(target.to_owned());
         self.take(root, schema, depth - 1);
     }
 
+    fn tell(&mut self, keyword: &str, sentence: Option<String>) {
+        let told = sentence.map(|sentence| ToldRule { keyword: keyword.to_owned(), sentence });
+        self.told.extend(told.filter(|told| !self.told.contains(told)));
+    }
+
     /// Adds a keyword to those that are there; both hold.
-    pub(super) fn put(&mut self, keyword: &str, member: &Value) {
+    fn put(&mut self, root: &Value, keyword: &str, member: &Value) {
         let Some(known) = self.members.get_mut(keyword) else {
             self.members.insert(keyword.to_owned(), member.clone());
             return;
@@ -71,14 +122,14 @@ impl Level {
             return;
         }
         match keyword {
-            "title" | "description" | "default" | "examples" | "$defs" | "definitions" => {}
+            "title" | "description" | "default" | "examples" | "$defs" | "definitions" | "prefixItems" => {}
             "properties" => {
                 let (Value::Object(known), Value::Object(new)) = (known, member) else { return };
                 for (name, schema) in new {
                     both(known.entry(name.clone()).or_insert(Value::Null), schema);
                 }
             }
-            "items" if known.is_object() && member.is_object() => both(known, member),
+            "items" => both(known, member),
             "required" => {
                 let (Value::Array(known), Value::Array(new)) = (known, member) else { return };
                 let missing: Vec<Value> = new.iter().filter(|name| !known.contains(name)).cloned().collect();
@@ -99,21 +150,52 @@ impl Level {
                 known.retain(|value| new.contains(value));
                 self.is_impossible |= known.is_empty();
             }
-            _ => self.notes.push(
-                sentences::keyword(keyword, member)
-                    .unwrap_or_else(|| format!("Also {keyword}: {}.", sentences::value(member))),
-            ),
+            _ => self.tell(keyword, sentences::keyword(root, keyword, member)),
         }
     }
 
     /// This level and a branch of it.
     pub(super) fn with(&self, root: &Value, branch: &Value) -> Level {
         let mut level = self.clone();
+        level.above = level.trail.len();
         level.members.shift_remove("anyOf");
         level.members.shift_remove("oneOf");
+        let own = level.members.shift_remove("description");
         level.take(root, branch, DEEPEST);
+        let description = match (own, level.members.shift_remove("description")) {
+            (Some(Value::String(own)), Some(Value::String(of_branch))) if own != of_branch => {
+                Some(json!(format!("{} {of_branch}", own.trim_end())))
+            }
+            (own, of_branch) => own.or(of_branch),
+        };
+        level.members.extend(description.map(|text| ("description".to_owned(), text)));
         level
     }
+
+    /// The names of its members.
+    pub(super) fn property_names(&self) -> Vec<String> {
+        keys(self.members.get("properties"))
+    }
+
+    pub(super) fn required(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for name in self.members.get("required").and_then(Value::as_array).into_iter().flatten() {
+            names.extend(name.as_str().filter(|name| !names.contains(name)));
+        }
+        names
+    }
+}
+
+fn rest(part: &Map<String, Value>, rule: &Value) -> RestOfMembers {
+    RestOfMembers {
+        names: keys(part.get("properties")),
+        patterns: keys(part.get("patternProperties")),
+        rule: rule.clone(),
+    }
+}
+
+pub(super) fn keys(object: Option<&Value>) -> Vec<String> {
+    object.and_then(Value::as_object).into_iter().flat_map(|members| members.keys().cloned()).collect()
 }
 
 fn both(known: &mut Value, new: &Value) {
@@ -146,7 +228,7 @@ fn common_types(one: &Value, two: &Value) -> Option<Value> {
 }
 
 /// The part of the document that a local reference names.
-fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
+pub(super) fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
     let pointer = target.strip_prefix('#')?;
     root.pointer(&percent_decoded(pointer))
 }

@@ -53,7 +53,7 @@ fn keeps_shape_within(schema: &Value, depth: usize, parts: &mut usize) -> bool {
         }
         ("enum", Value::Array(texts)) => {
             has_texts = true;
-            texts.iter().all(|text| text.as_str().is_some_and(|text| !text.is_empty()))
+            !texts.is_empty() && texts.iter().all(|text| text.as_str().is_some_and(|text| !text.is_empty()))
         }
         ("properties", Value::Object(all)) => {
             all.iter().all(|(name, part)| is_portable_name(name) && keeps_shape_within(part, depth - 1, parts))
@@ -62,11 +62,19 @@ fn keeps_shape_within(schema: &Value, depth: usize, parts: &mut usize) -> bool {
             has_items = true;
             keeps_shape_within(items, depth - 1, parts)
         }
-        ("title" | "description" | "default" | "examples" | "required", _) => true,
+        ("required", Value::Array(names)) => {
+            let declared = members.get("properties");
+            names
+                .iter()
+                .all(|name| name.as_str().is_some_and(|name| declared.is_some_and(|all| all.get(name).is_some())))
+        }
+        ("title" | "description" | "default" | "examples", _) => true,
         ("minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems", _) => true,
         _ => false,
     });
-    keeps && !kind.is_empty() && has_items == (kind == "array") && (!has_texts || kind == "string")
+    let has_members = || members.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
+    let is_empty = kind == "object" && depth < MOST_NESTED && !has_members();
+    keeps && !is_empty && !kind.is_empty() && has_items == (kind == "array") && (!has_texts || kind == "string")
 }
 
 const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
@@ -120,6 +128,10 @@ fn visit(schema: &Value, place: &str, found: &mut Vec<String>) {
     }
     if members.get("type").and_then(Value::as_str) == Some("array") && !members.contains_key("items") {
         wrong("an array without `items`");
+    }
+    let has_members = members.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
+    if members.get("type").and_then(Value::as_str) == Some("object") && !has_members && !place.is_empty() {
+        wrong("an object without members");
     }
     required(members, &mut wrong);
     let names = members.get("properties").and_then(Value::as_object).into_iter().flat_map(|all| all.keys());

@@ -6,8 +6,31 @@ use super::Direction;
 use super::branch::Level;
 
 /// The types that fit, `null` among them; none where anything does.
-pub(super) fn kinds(level: &Level, direction: Direction) -> Vec<&'static str> {
-    const ALL: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
+#[derive(Debug, PartialEq)]
+pub(super) enum Kinds {
+    Any,
+    Of(Vec<&'static str>),
+    /// The types and values of the schema have nothing in common.
+    Never,
+}
+
+impl Kinds {
+    pub(super) fn has_objects(&self) -> bool {
+        match self {
+            Kinds::Any => true,
+            Kinds::Of(kinds) => kinds.contains(&"object"),
+            Kinds::Never => false,
+        }
+    }
+
+    pub(super) fn is_null(&self) -> bool {
+        matches!(self, Kinds::Of(kinds) if kinds == &["null"])
+    }
+}
+
+const ALL: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
+
+pub(super) fn kinds(level: &Level, direction: Direction) -> Kinds {
     let known = |word: &str| ALL.into_iter().find(|kind| *kind == word);
     let mut kinds: Vec<&str> = match level.members.get("type") {
         Some(Value::String(kind)) => known(kind).into_iter().collect(),
@@ -21,23 +44,63 @@ pub(super) fn kinds(level: &Level, direction: Direction) -> Vec<&'static str> {
         of_values.dedup();
         let fits =
             |kind: &&str| kinds.is_empty() || kinds.contains(kind) || (*kind == "integer" && kinds.contains(&"number"));
-        let narrowed: Vec<&str> = of_values.into_iter().filter(fits).collect();
-        if !narrowed.is_empty() {
-            kinds = narrowed;
+        kinds = of_values.into_iter().filter(fits).collect();
+        if kinds.is_empty() {
+            return Kinds::Never;
         }
     }
     // Without a type every keyword lets other kinds of values pass, so only an input may be narrowed to what they mean.
     if kinds.is_empty() && direction == Direction::Input {
+        let told = level.told.iter().map(|told| told.keyword.as_str());
+        let rest = level.rests.first().map(|_| "additionalProperties");
+        let keywords: Vec<&str> = level.members.keys().map(String::as_str).chain(told).chain(rest).collect();
         let implied = ["object", "array", "string", "number"]
             .into_iter()
-            .find(|kind| level.members.keys().any(|keyword| belongs_to(keyword) == Some(kind)));
+            .find(|kind| keywords.iter().any(|keyword| belongs_to(keyword) == Some(kind)));
         kinds.extend(implied);
     }
     if kinds.contains(&"number") {
         kinds.retain(|kind| *kind != "integer");
     }
     kinds.dedup();
-    kinds
+    if kinds.is_empty() { Kinds::Any } else { Kinds::Of(kinds) }
+}
+
+/// Whether no value fits both, as far as the two say it plainly.
+pub(super) fn are_disjoint(root: &Value, one: &Level, two: &Level) -> bool {
+    let (Kinds::Of(kinds_of_one), Kinds::Of(kinds_of_two)) =
+        (kinds(one, Direction::Output), kinds(two, Direction::Output))
+    else {
+        return false;
+    };
+    let is_in = |kind: &&str, kinds: &[&str]| {
+        kinds.contains(kind)
+            || (*kind == "integer" && kinds.contains(&"number"))
+            || (*kind == "number" && kinds.contains(&"integer"))
+    };
+    if !kinds_of_one.iter().any(|kind| is_in(kind, &kinds_of_two)) {
+        return true;
+    }
+    let differ = |one: &Level, two: &Level| match (values(one), values(two)) {
+        (Some(one), Some(two)) => !one.iter().any(|value| two.iter().any(|other| are_equal(value, other))),
+        _ => false,
+    };
+    let member = |level: &Level, name: &str| {
+        let schema = level.members.get("properties").and_then(|properties| properties.get(name))?;
+        Some(Level::read(root, schema, &[]))
+    };
+    let tells_apart = |name: &&str| match (member(one, name), member(two, name)) {
+        (Some(one), Some(two)) => differ(&one, &two),
+        _ => false,
+    };
+    let are_objects = kinds_of_one == ["object"] && kinds_of_two == ["object"];
+    let both_need = |name: &&str| two.required().contains(name);
+    differ(one, two) || (are_objects && one.required().into_iter().filter(both_need).any(|name| tells_apart(&name)))
+}
+
+/// `1` and `1.0` are the same value.
+fn are_equal(one: &Value, two: &Value) -> bool {
+    one == two || (one.is_number() && one.as_f64() == two.as_f64())
 }
 
 /// The kind of value that a keyword applies to.
@@ -54,9 +117,8 @@ fn belongs_to(keyword: &str) -> Option<&'static str> {
         | "dependentSchemas"
         | "dependencies"
         | "unevaluatedProperties" => "object",
-        "items" | "prefixItems" | "additionalItems" | "contains" | "minContains" | "maxContains" | "minItems"
-        | "maxItems" | "uniqueItems" | "unevaluatedItems" => "array",
-        "minLength" | "maxLength" | "pattern" | "format" => "string",
+        "items" | "prefixItems" | "contains" | "minItems" | "maxItems" | "uniqueItems" | "unevaluatedItems" => "array",
+        "minLength" | "maxLength" | "pattern" | "format" | "contentEncoding" | "contentMediaType" => "string",
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => "number",
         _ => return None,
     })
@@ -72,13 +134,15 @@ pub(super) fn concerns(keyword: &str, kind: &str) -> bool {
     }
 }
 
-/// The values of `enum` and `const`.
+/// The values of `enum`, of the types that the schema allows.
 pub(super) fn values(level: &Level) -> Option<Vec<Value>> {
-    match (level.members.get("const"), level.members.get("enum")) {
-        (Some(one), _) => Some(vec![one.clone()]),
-        (None, Some(Value::Array(values))) => Some(values.clone()),
-        _ => None,
-    }
+    let Some(Value::Array(values)) = level.members.get("enum") else { return None };
+    let is_allowed = |value: &Value| match level.members.get("type") {
+        Some(Value::String(kind)) => is_of(value, kind),
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).any(|kind| is_of(value, kind)),
+        _ => true,
+    };
+    Some(values.iter().filter(|value| is_allowed(value)).cloned().collect())
 }
 
 pub(super) fn is_of(value: &Value, kind: &str) -> bool {
@@ -89,6 +153,7 @@ pub(super) fn is_of(value: &Value, kind: &str) -> bool {
         "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
         "number" => value.is_number(),
         "boolean" => value.is_boolean(),
-        _ => value.is_null(),
+        "null" => value.is_null(),
+        _ => true,
     }
 }

@@ -10,6 +10,7 @@
 //!
 //! [`RULES`] lists each rule with the client or API it is for; `docs/clients.md` is printed from it.
 
+mod alternatives;
 mod branch;
 mod check;
 mod kind;
@@ -18,6 +19,7 @@ mod rules;
 mod sentences;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use serde_json::Value;
 

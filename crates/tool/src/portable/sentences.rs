@@ -2,131 +2,223 @@
 
 use serde_json::{Map, Value, json};
 
-use super::branch::Level;
+use super::branch::{Level, RestOfMembers, find, keys};
+use super::kind::values as values_of;
 
-/// Longer values would fill a description.
-const LONGEST_VALUE: usize = 120;
-const MOST_VALUES: usize = 24;
+/// A quoted schema or list costs no more than it did in the device's own schema, but a description must stay readable.
+const LONGEST_QUOTE: usize = 1_000;
+/// Parts of a quoted schema: references that are written out multiply.
+const MOST_QUOTED: usize = 200;
+
+pub(super) const ANYTHING: &str = "Any JSON value.";
+pub(super) const NESTED: &str = "Nested in the same way as its parent.";
+pub(super) const ONLY_NULL: &str = "Only null.";
+pub(super) const MAY_BE_NULL: &str = "May be null.";
+pub(super) const ANY_NAME: &str = "Stands for members of any name.";
+pub(super) const UNUSED: &str = "Takes no members: leave this one out.";
+pub(super) const NEVER: &str = "No arguments are valid.";
 
 pub(super) fn value(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(LONGEST_VALUE) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    shortened(value.to_string())
 }
 
 pub(super) fn values(values: &[Value]) -> String {
-    let mut all: Vec<String> = values.iter().take(MOST_VALUES).map(value).collect();
-    if values.len() > MOST_VALUES {
-        all.push("…".to_owned());
+    shortened(values.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+}
+
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(LONGEST_QUOTE) {
+        Some((end, _)) => format!("{}… and more", &text[..end]),
+        None => text,
     }
-    all.join(", ")
 }
 
 pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
+/// A schema as it was written, with its references written out.
+pub(super) fn schema(root: &Value, schema: &Value) -> String {
+    let mut room = MOST_QUOTED;
+    value(&spelled_out(root, schema, &mut Vec::new(), &mut room))
+}
+
+fn spelled_out<'a>(root: &'a Value, schema: &'a Value, trail: &mut Vec<&'a str>, room: &mut usize) -> Value {
+    let Some(left) = room.checked_sub(1) else { return json!("…") };
+    *room = left;
+    match schema {
+        Value::Array(all) => all.iter().map(|one| spelled_out(root, one, trail, room)).collect(),
+        Value::Object(members) => {
+            let mut copy = Map::new();
+            let mut all_of = Vec::new();
+            for (keyword, member) in members {
+                match (keyword.as_str(), member) {
+                    ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
+                        let found = find(root, target).filter(|_| !trail.contains(&target.as_str()));
+                        let Some(found) = found else { return json!("…") };
+                        trail.push(target);
+                        all_of.push(spelled_out(root, found, trail, room));
+                        trail.pop();
+                    }
+                    ("allOf", Value::Array(parts)) => {
+                        all_of.extend(parts.iter().map(|part| spelled_out(root, part, trail, room)));
+                    }
+                    ("$schema" | "$id" | "$comment" | "$defs" | "definitions", _) => {}
+                    ("enum" | "const" | "default" | "examples", _) => {
+                        copy.insert(keyword.clone(), member.clone());
+                    }
+                    _ => {
+                        copy.insert(keyword.clone(), spelled_out(root, member, trail, room));
+                    }
+                }
+            }
+            match (copy.is_empty(), all_of.len()) {
+                (true, 1) => return all_of.swap_remove(0),
+                (_, 0) => {}
+                _ => {
+                    copy.insert("allOf".to_owned(), Value::Array(all_of));
+                }
+            }
+            Value::Object(copy)
+        }
+        other => other.clone(),
+    }
+}
+
 /// What a keyword means that is not kept; `None` where it means nothing to a caller.
-pub(super) fn keyword(keyword: &str, member: &Value) -> Option<String> {
-    let text = value(member);
+pub(super) fn keyword(root: &Value, keyword: &str, member: &Value) -> Option<String> {
+    let quoted = || schema(root, member);
     Some(match keyword {
         "format" => format!("Format: {}.", member.as_str()?),
-        "pattern" => format!("Pattern: {}.", member.as_str()?),
-        "multipleOf" => format!("A multiple of {text}."),
-        "exclusiveMinimum" => format!("Greater than {text}."),
-        "exclusiveMaximum" => format!("Less than {text}."),
-        "uniqueItems" if *member == Value::Bool(true) => "No item twice.".to_owned(),
-        "minProperties" => format!("At least {text} members."),
-        "maxProperties" => format!("At most {text} members."),
-        "additionalProperties" | "unevaluatedProperties" if *member == Value::Bool(false) => {
-            "No other members.".to_owned()
-        }
-        "additionalProperties" | "unevaluatedProperties" if member.is_object() => {
-            format!("Further members, each: {text}.")
-        }
-        "patternProperties" => format!("Members by name pattern: {text}."),
-        "propertyNames" => format!("Names of members: {text}."),
-        "dependentRequired" | "dependentSchemas" | "dependencies" => format!("Members that need others: {text}."),
-        "if" => format!("If {text}, more rules hold."),
-        "then" => format!("Then: {text}."),
-        "else" => format!("Else: {text}."),
-        "not" => format!("Not: {text}."),
-        "contains" => format!("Some item is: {text}."),
-        "minContains" => format!("At least {text} such items."),
-        "maxContains" => format!("At most {text} such items."),
-        "prefixItems" => format!("The first items, in order: {text}."),
-        "unevaluatedItems" | "additionalItems" if *member == Value::Bool(false) => "No further items.".to_owned(),
+        "pattern" => format!("Pattern: `{}`.", member.as_str()?),
+        "contentEncoding" => format!("Encoding: {}.", member.as_str()?),
+        "contentMediaType" => format!("Media type: {}.", member.as_str()?),
+        "multipleOf" => format!("A multiple of {member}."),
+        "exclusiveMinimum" if member.is_number() => format!("Greater than {member}."),
+        "exclusiveMaximum" if member.is_number() => format!("Less than {member}."),
+        "uniqueItems" => "No item twice.".to_owned(),
+        "minProperties" => format!("At least {member} members."),
+        "maxProperties" => format!("At most {member} members."),
+        "unevaluatedProperties" if *member == Value::Bool(false) => "No other members.".to_owned(),
+        "unevaluatedProperties" if member.is_object() => format!("Further members, each: {}.", quoted()),
+        "unevaluatedItems" if *member == Value::Bool(false) => "No further items.".to_owned(),
+        "unevaluatedItems" if member.is_object() => format!("Further items, each: {}.", quoted()),
+        "patternProperties" => format!("Members by name pattern: {}.", quoted()),
+        "propertyNames" => format!("Names of members: {}.", quoted()),
+        "dependentRequired" | "dependentSchemas" | "dependencies" => format!("Members that need others: {}.", quoted()),
+        "not" => format!("Not: {}.", quoted()),
+        "anyOf" => format!("At least one of: {}.", quoted()),
+        "oneOf" => format!("Exactly one of: {}.", quoted()),
         "examples" => format!("For example {}.", values(member.as_array()?)),
         _ => return None,
     })
 }
 
-/// What a form at the root asks for: its required members, with their value where only one is possible.
-pub(super) fn form(level: &Level) -> String {
-    let required = level.members.get("required").and_then(Value::as_array);
-    let properties = level.members.get("properties").and_then(Value::as_object);
-    let only_value = |name: &str| properties?.get(name)?.get("const").map(value);
-    let parts: Vec<String> = required
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(|name| match only_value(name) {
-            Some(value) => format!("`{name}` = {value}"),
-            None => format!("`{name}`"),
-        })
-        .collect();
-    match (parts.is_empty(), properties) {
-        (false, _) => parts.join(" with "),
-        (true, Some(properties)) if !properties.is_empty() => {
-            format!("any of {}", names(properties.keys().map(String::as_str)))
+/// `if` with its `then` and `else`.
+pub(super) fn condition(root: &Value, part: &Map<String, Value>) -> Option<String> {
+    let quoted = |keyword: &str| part.get(keyword).map(|member| schema(root, member));
+    let condition = quoted("if")?;
+    match (quoted("then"), quoted("else")) {
+        (None, None) => None,
+        (Some(then), None) => Some(format!("If {condition} then {then}.")),
+        (then, Some(other)) => {
+            Some(format!("If {condition} then {} else {other}.", then.unwrap_or_else(|| "true".to_owned())))
         }
-        _ => "nothing in particular".to_owned(),
     }
 }
 
-/// Several lists of texts are one list.
-pub(super) fn joined_texts(parts: &[Value]) -> Option<Value> {
-    let mut texts: Vec<Value> = Vec::new();
-    for part in parts {
-        let is_plain =
-            part.as_object()?.keys().all(|key| matches!(key.as_str(), "type" | "enum" | "description" | "title"));
-        for text in part.get("enum")?.as_array().filter(|_| is_plain)? {
-            if !texts.contains(text) {
-                texts.push(text.clone());
-            }
-        }
+/// `contains` with its counts.
+pub(super) fn contained(root: &Value, part: &Map<String, Value>) -> Option<String> {
+    let contained = schema(root, part.get("contains")?);
+    let least = part.get("minContains").and_then(Value::as_f64).unwrap_or(1.0);
+    let most = part.get("maxContains").and_then(Value::as_f64);
+    match (least > 0.0, most) {
+        (false, None) => None,
+        (_, Some(most)) => Some(format!("Between {least} and {most} items are: {contained}.")),
+        (true, None) => Some(format!("At least {least} items are: {contained}.")),
     }
-    let mut joined = Map::from_iter([("type".to_owned(), json!("string")), ("enum".to_owned(), Value::Array(texts))]);
-    let mut said: Vec<&str> = Vec::new();
-    for part in parts {
-        let text = part.get("description").and_then(Value::as_str).filter(|text| !said.contains(text));
-        said.extend(text);
+}
+
+/// What holds for the first items of an array, and for those after them.
+pub(super) fn tuple(root: &Value, part: &Map<String, Value>) -> Option<String> {
+    let (first, further) = match part.get("items") {
+        Some(first @ Value::Array(_)) => (first, part.get("additionalItems")),
+        further => (part.get("prefixItems")?, further),
+    };
+    let first = format!("The first items, in order: {}.", schema(root, first));
+    Some(match further {
+        None | Some(Value::Bool(true)) => first,
+        Some(Value::Bool(false)) => format!("{first} No further items."),
+        Some(further) => format!("{first} Further items, each: {}.", schema(root, further)),
+    })
+}
+
+/// What holds for members that a part of the level does not name.
+pub(super) fn rest(root: &Value, rest: &RestOfMembers, level: &Level) -> String {
+    let has_all = |own: &[String], of_level: Vec<String>| of_level.iter().all(|one| own.contains(one));
+    let patterns = keys(level.members.get("patternProperties"));
+    // A member that is listed because it is required is not one that the part names.
+    let required = level.required().into_iter().filter(|_| rest.is_closed()).map(str::to_owned);
+    let listed = level.property_names().into_iter().chain(required).collect();
+    let is_about_all = has_all(&rest.names, listed) && has_all(&rest.patterns, patterns);
+    match (is_about_all, rest.is_closed()) {
+        (true, true) => "No other members.".to_owned(),
+        (true, false) => format!("Further members, each: {}.", schema(root, &rest.rule)),
+        (false, true) => format!("Only these members: {}.", known_names(rest)),
+        (false, false) => format!("Members other than {}, each: {}.", known_names(rest), schema(root, &rest.rule)),
     }
-    if !said.is_empty() {
-        joined.insert("description".to_owned(), json!(said.join(" ")));
+}
+
+fn known_names(rest: &RestOfMembers) -> String {
+    let known = names(rest.names.iter().map(String::as_str));
+    let patterns = names(rest.patterns.iter().map(String::as_str));
+    match (known.is_empty(), patterns.is_empty()) {
+        (true, true) => "none".to_owned(),
+        (false, true) => known,
+        (true, false) => format!("names like {patterns}"),
+        (false, false) => format!("{known} and names like {patterns}"),
     }
-    Some(Value::Object(joined))
+}
+
+/// What a form at the root needs: its required members, with their value where only one is possible, and the only
+/// members it takes.
+pub(super) fn form(root: &Value, level: &Level) -> String {
+    let properties = level.members.get("properties").and_then(Value::as_object);
+    let only_value = |name: &str| {
+        let values = values_of(&Level::read(root, properties?.get(name)?, &[]))?;
+        <[Value; 1]>::try_from(values).ok()
+    };
+    let parts: Vec<String> = level
+        .required()
+        .into_iter()
+        .map(|name| match only_value(name) {
+            Some([only]) => format!("`{name}` = {}", value(&only)),
+            None => format!("`{name}`"),
+        })
+        .collect();
+    let needed = if parts.is_empty() { "nothing needed".to_owned() } else { parts.join(" with ") };
+    match level.rests.iter().find(|rest| rest.is_closed()) {
+        Some(rest) => format!("{needed}, only {}", names(rest.names.iter().map(String::as_str))),
+        None => needed,
+    }
 }
 
 /// Adds the title, the description and the sentences.
 pub(super) fn described(mut members: Map<String, Value>, level: &Level, sentences: &[String]) -> Value {
-    if let Some(title @ Value::String(_)) = level.members.get("title") {
-        members.insert("title".to_owned(), title.clone());
-    }
-    if let Some(description @ Value::String(_)) = level.members.get("description") {
-        members.insert("description".to_owned(), description.clone());
+    for text in ["title", "description"] {
+        if let Some(text_member @ Value::String(_)) = level.members.get(text) {
+            members.insert(text.to_owned(), text_member.clone());
+        }
     }
     let mut schema = Value::Object(members);
     sentences.iter().for_each(|sentence| say(&mut schema, sentence));
     schema
 }
 
-/// Adds a sentence to a description.
+/// Adds a sentence to a description, unless it is there.
 pub(super) fn say(schema: &mut Value, sentence: &str) {
     let text = match schema.get("description").and_then(Value::as_str) {
-        Some(text) if text.contains(sentence) => return,
+        Some(text) if format!("{text} ").contains(&format!("{sentence} ")) => return,
         Some(text) if !text.trim().is_empty() => format!("{} {sentence}", text.trim_end()),
         _ => sentence.to_owned(),
     };

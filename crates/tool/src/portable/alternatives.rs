@@ -1,0 +1,237 @@
+//! `anyOf` and `oneOf`: side by side inside a schema, folded into one object at its root.
+
+use serde_json::{Map, Value, json};
+
+use super::Direction;
+use super::branch::Level;
+use super::kind::{are_disjoint, kinds, values};
+use super::node::{Part, Rewriter, SchemaPath};
+use super::sentences::{self, form, say};
+
+/// Every alternative repeats what they have in common, and models choose badly among many.
+const MOST_ALTERNATIVES: usize = 16;
+/// Alternatives in the only alternative of the root; beyond this they are written as text.
+const MOST_FOLDED: usize = 4;
+
+impl Rewriter<'_> {
+    pub(super) fn alternatives(
+        &mut self,
+        level: &Level,
+        keyword: &str,
+        branches: &[Value],
+        place: &SchemaPath<'_>,
+    ) -> Part {
+        let mut levels: Vec<Level> = branches.iter().map(|branch| level.with(self.root, branch)).collect();
+        levels.retain(|level| !level.is_impossible);
+        let mut rules = Vec::new();
+        if keyword == "oneOf" && !self.all_disjoint(&levels) {
+            self.note(place.path, keyword);
+            rules.extend(sentences::keyword(self.root, keyword, &json!(branches)));
+        }
+        if keyword == "anyOf" {
+            // Both cannot be listed together.
+            let other = level.members.get("oneOf");
+            rules.extend(other.and_then(|other| sentences::keyword(self.root, "oneOf", other)));
+        }
+        let before = levels.len();
+        levels.retain(|level| !kinds(level, Direction::Input).is_null());
+        let mut is_nullable = levels.len() < before;
+        let levels = joined_values(level, levels);
+        let mut parts: Vec<Value> = Vec::new();
+        for one in &levels {
+            match self.part(one, &SchemaPath { depth: place.depth + 1, ..*place }) {
+                Part::Null => is_nullable = true,
+                Part::Never => {}
+                Part::Listed(part) => match part.get("anyOf").and_then(Value::as_array) {
+                    Some(inner) => parts.extend(inner.iter().cloned()),
+                    None => parts.push(part),
+                },
+            }
+        }
+        if is_nullable {
+            self.note(place.path, "null");
+        }
+        if self.direction == Direction::Output {
+            // A result that one form leaves open is open.
+            let is_open = is_nullable || parts.iter().any(|part| part.get("type").is_none());
+            if is_open || parts.is_empty() || parts.len() > MOST_ALTERNATIVES {
+                return Part::Listed(self.open(level));
+            }
+        }
+        if parts.len() > 1 && keyword == "oneOf" {
+            self.note(place.path, keyword);
+        }
+        if self.direction == Direction::Input {
+            parts.iter_mut().for_each(|part| rules.iter().for_each(|rule| say(part, rule)));
+        }
+        self.joined(parts, is_nullable, place)
+    }
+
+    /// One part that takes each of several.
+    pub(super) fn joined(&mut self, parts: Vec<Value>, is_nullable: bool, place: &SchemaPath<'_>) -> Part {
+        let mut distinct: Vec<Value> = Vec::new();
+        for part in parts {
+            if !distinct.contains(&part) {
+                distinct.push(part);
+            }
+        }
+        if distinct.len() > MOST_ALTERNATIVES {
+            self.note(place.path, "more than 16 alternatives");
+            let others = distinct.split_off(MOST_ALTERNATIVES);
+            let sentence = format!("Or one of these forms: {}.", sentences::values(&others));
+            distinct.iter_mut().for_each(|part| say(part, &sentence));
+        }
+        if is_nullable && !place.is_optional && self.direction == Direction::Input {
+            distinct.iter_mut().for_each(|part| say(part, sentences::MAY_BE_NULL));
+        }
+        match distinct.len() {
+            0 if is_nullable => Part::Null,
+            0 => Part::Never,
+            1 => Part::Listed(distinct.swap_remove(0)),
+            _ => Part::Listed(json!({"anyOf": distinct})),
+        }
+    }
+
+    fn all_disjoint(&self, levels: &[Level]) -> bool {
+        let others = |at: usize| levels.iter().skip(at + 1);
+        levels.iter().enumerate().all(|(at, one)| others(at).all(|two| are_disjoint(self.root, one, two)))
+    }
+
+    /// Alternatives at the root become properties of one object, and the rule is written as text.
+    pub(super) fn fold_alternatives(&mut self, level: Level) -> (Level, Vec<String>) {
+        let mut folded = level;
+        let mut sentences = Vec::new();
+        for _ in 0..MOST_FOLDED {
+            let Some(keyword) = ["anyOf", "oneOf"].into_iter().find(|word| folded.members.contains_key(*word)) else {
+                return (folded, sentences);
+            };
+            self.note("", "alternatives at the root");
+            let Some(Value::Array(branches)) = folded.members.shift_remove(keyword) else { continue };
+            let possible = branches.into_iter().map(|branch| (folded.with(self.root, &branch), branch));
+            let possible =
+                possible.filter(|(level, _)| !level.is_impossible && kinds(level, Direction::Output).has_objects());
+            let (mut levels, branches): (Vec<Level>, Vec<Value>) = possible.unzip();
+            match levels.len() {
+                0 => folded.is_impossible = true,
+                1 => {
+                    let other = folded.members.get("oneOf");
+                    sentences.extend(other.and_then(|other| sentences::keyword(self.root, "oneOf", other)));
+                    folded = levels.swap_remove(0);
+                }
+                _ => {
+                    sentences.extend(self.rule_of_forms(keyword, &branches));
+                    folded = self.union(&folded, &levels);
+                }
+            }
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let rest = folded.members.shift_remove(keyword);
+            sentences.extend(rest.and_then(|rest| sentences::keyword(self.root, keyword, &rest)));
+        }
+        (folded, sentences)
+    }
+
+    /// Which of several forms must fit: in few words where these say all that the listed members do not.
+    fn rule_of_forms(&self, keyword: &str, branches: &[Value]) -> Option<String> {
+        let own: Vec<Level> = branches.iter().map(|branch| Level::read(self.root, branch, &["#".to_owned()])).collect();
+        let is_free = |level: &Level| level.required().is_empty();
+        let are_plain = own.iter().all(|level| self.is_plain_form(level, &own));
+        if !are_plain || (keyword == "oneOf" && own.iter().any(is_free)) {
+            return sentences::keyword(self.root, keyword, &json!(branches));
+        }
+        if own.iter().any(|level| is_free(level) && level.rests.is_empty()) {
+            return None;
+        }
+        let which = if keyword == "oneOf" { "Exactly one" } else { "At least one" };
+        let forms: Vec<String> = own.iter().map(|level| form(self.root, level)).collect();
+        Some(format!("{which} of these forms: {}.", forms.join("; ")))
+    }
+
+    /// Whether `form` says all about a form that the listed members do not.
+    fn is_plain_form(&self, level: &Level, all: &[Level]) -> bool {
+        let members = |level: &Level| level.members.get("properties").and_then(Value::as_object).cloned();
+        let known = ["type", "properties", "required", "title", "description", "$comment"];
+        let has_known_keywords = level.members.keys().all(|keyword| known.contains(&keyword.as_str()));
+        let is_closed_at_most = level.rests.iter().all(|rest| rest.is_closed() && rest.patterns.is_empty());
+        let is_told = |name: &str, schema: &Value| {
+            let is_only_value = values(&Level::read(self.root, schema, &[])).is_some_and(|values| values.len() == 1);
+            level.required().contains(&name) && is_only_value
+        };
+        let is_alike = |name: &str, schema: &Value| {
+            all.iter().filter_map(members).filter_map(|other| other.get(name).cloned()).all(|other| other == *schema)
+        };
+        let are_members_said =
+            members(level).iter().flatten().all(|(name, schema)| is_told(name, schema) || is_alike(name, schema));
+        let is_readable = level.told.is_empty() && level.circle.is_none() && level.rests.len() <= 1;
+        has_known_keywords && is_closed_at_most && are_members_said && is_readable
+    }
+
+    fn union(&self, base: &Level, levels: &[Level]) -> Level {
+        let mut union = base.clone();
+        let properties = |level: &Level| level.members.get("properties").and_then(Value::as_object).cloned();
+        let all: Vec<Map<String, Value>> = levels.iter().map(|level| properties(level).unwrap_or_default()).collect();
+        let mut merged = Map::new();
+        for name in all.iter().flat_map(|one| one.keys()) {
+            if merged.contains_key(name) {
+                continue;
+            }
+            let mut variants: Vec<&Value> = all.iter().filter_map(|one| one.get(name)).collect();
+            let is_everywhere = variants.len() == all.len();
+            variants.dedup();
+            let schema = match (variants.as_slice(), self.direction) {
+                // Where one form leaves a member open, a result may hold anything there.
+                (_, Direction::Output) if !is_everywhere => json!({}),
+                ([one], _) => (*one).clone(),
+                (several, _) => json!({"anyOf": several}),
+            };
+            merged.insert(name.clone(), schema);
+        }
+        let first = levels.first().map(Level::required).unwrap_or_default();
+        let common: Vec<&str> =
+            first.into_iter().filter(|name| levels.iter().all(|level| level.required().contains(name))).collect();
+        union.members.insert("properties".to_owned(), Value::Object(merged));
+        union.members.insert("required".to_owned(), json!(common));
+        union
+    }
+}
+
+/// Alternatives that are only values become one list of values.
+fn joined_values(base: &Level, levels: Vec<Level>) -> Vec<Level> {
+    let annotations = ["type", "enum", "title", "description", "$comment", "deprecated"];
+    let is_list = |level: &Level| {
+        let has_only_values = level.members.keys().all(|keyword| annotations.contains(&keyword.as_str()));
+        let is_plain = level.told.is_empty() && level.rests.is_empty() && level.circle.is_none();
+        has_only_values && is_plain && values(level).is_some()
+    };
+    let (lists, mut others): (Vec<Level>, Vec<Level>) = levels.into_iter().partition(is_list);
+    if lists.len() < 2 {
+        others.splice(0..0, lists);
+        return others;
+    }
+    let text = |level: &Level, keyword: &str| level.members.get(keyword).and_then(Value::as_str).map(str::to_owned);
+    let common = text(base, "description").unwrap_or_default();
+    let mut texts: Vec<String> = Vec::from_iter(Some(common.clone()).filter(|common| !common.is_empty()));
+    let mut all: Vec<Value> = Vec::new();
+    for list in &lists {
+        let values = values(list).unwrap_or_default();
+        let description = text(list, "description").map(|text| text.trim_start_matches(&common).trim().to_owned());
+        let title = text(list, "title").filter(|_| !base.members.contains_key("title"));
+        if let Some(own) = description.filter(|own| !own.is_empty()).or(title) {
+            texts.push(format!("{}: {own}", sentences::values(&values)));
+        }
+        for value in values {
+            if !all.contains(&value) {
+                all.push(value);
+            }
+        }
+    }
+    let mut joined = json!({"enum": all});
+    if let Some(title) = base.members.get("title") {
+        joined["title"] = title.clone();
+    }
+    if !texts.is_empty() {
+        joined["description"] = json!(texts.join(" "));
+    }
+    others.insert(0, Level::read(&Value::Null, &joined, &base.trail));
+    others
+}
