@@ -4,12 +4,24 @@ use serde_json::Value;
 
 /// A schema larger than this is not passed on; the largest seen on real devices has 6 KiB.
 const MAX_SIZE: usize = 64 << 10;
+/// Deeper schemas are not checked.
 const MAX_DEPTH: usize = 32;
+/// Deeper schemas are not listed either: JSON parsers stop at about this depth.
+const MAX_LISTED_DEPTH: usize = 127;
 
-/// The size of a schema in bytes; what is wrong with one that is too large or too deep.
+/// The size of a schema in bytes; what is wrong with one that is too large or too deep to be checked.
 pub(crate) fn size(schema: &Value) -> Result<usize, String> {
+    size_within(schema, MAX_DEPTH)
+}
+
+/// The size of a schema that is listed and not checked.
+pub(crate) fn listed_size(schema: &Value) -> Result<usize, String> {
+    size_within(schema, MAX_LISTED_DEPTH)
+}
+
+fn size_within(schema: &Value, deepest: usize) -> Result<usize, String> {
     let mut room = MAX_SIZE;
-    measure(schema, 0, &mut room)?;
+    measure(schema, 0, deepest, &mut room)?;
     Ok(MAX_SIZE - room)
 }
 
@@ -18,9 +30,9 @@ pub(crate) fn is_local(reference: &Value) -> bool {
     reference.as_str().is_some_and(|text| text == "#" || (text.starts_with("#/") && !text.contains('%')))
 }
 
-fn measure(value: &Value, depth: usize, room: &mut usize) -> Result<(), String> {
-    if depth > MAX_DEPTH {
-        return Err(format!("nests deeper than {MAX_DEPTH} levels"));
+fn measure(value: &Value, depth: usize, deepest: usize, room: &mut usize) -> Result<(), String> {
+    if depth > deepest {
+        return Err(format!("nests deeper than {deepest} levels"));
     }
     let size = match value {
         Value::String(text) => text.len() + 3,
@@ -29,8 +41,8 @@ fn measure(value: &Value, depth: usize, room: &mut usize) -> Result<(), String> 
     };
     *room = room.checked_sub(size).ok_or_else(|| format!("is larger than {} KiB", MAX_SIZE >> 10))?;
     match value {
-        Value::Array(items) => items.iter().try_for_each(|item| measure(item, depth + 1, room)),
-        Value::Object(members) => members.values().try_for_each(|member| measure(member, depth + 1, room)),
+        Value::Array(items) => items.iter().try_for_each(|item| measure(item, depth + 1, deepest, room)),
+        Value::Object(members) => members.values().try_for_each(|member| measure(member, depth + 1, deepest, room)),
         _ => Ok(()),
     }
 }

@@ -74,6 +74,15 @@ struct SchemaBudget {
     bytes: usize,
 }
 
+impl SchemaBudget {
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        let left = self.bytes.checked_sub(bytes);
+        self.bytes = left
+            .ok_or_else(|| format!("the schemas of this device are larger than {} KiB together", MAX_SCHEMAS >> 10))?;
+        Ok(())
+    }
+}
+
 impl ToolPreparer {
     pub(crate) fn prepare(&self, toolset: &Arc<Toolset>) -> Arc<PreparedToolset> {
         if let Some(prepared) = lock(&self.toolsets).get(&toolset.digest()).and_then(Weak::upgrade) {
@@ -114,9 +123,16 @@ impl ToolPreparer {
         if tool.name.len() > MAX_NAME {
             return Err(format!("its name is longer than {MAX_NAME} bytes"));
         }
-        let listed = schema::input(&tool.input_schema, warnings);
-        let selector = schema::selector(&listed);
-        let input = match self.check(listed, budget)? {
+        let schema = schema::input(&tool.input_schema, warnings);
+        let selector = schema::selector(&schema.listed);
+        let (unchecked, check) = match schema.is_checked {
+            true => (None, self.check(schema.listed, budget)?),
+            false => {
+                budget.take(bounds::listed_size(&schema.listed)?)?;
+                (Some(Arc::new(schema.listed)), self.check(json!({"type": "object"}), budget)?)
+            }
+        };
+        let input = match check {
             Some(check) => check,
             None => {
                 warnings
@@ -141,7 +157,7 @@ impl ToolPreparer {
         let mut tool = tool.clone();
         tool.title = tool.title.map(|title| clean_line(&title, 200));
         tool.description = clean(&tool.description, MAX_DESCRIPTION);
-        tool.input_schema = input.schema().clone();
+        tool.input_schema = unchecked.unwrap_or_else(|| input.schema().clone());
         tool.output_schema = output.as_ref().map(|output| output.schema().clone());
         let face = face(&tool);
         let has_secrets = redaction::has_secrets(&tool.input_schema);
@@ -167,10 +183,7 @@ impl ToolPreparer {
 
     /// The check of a schema; `None` where checking would never end.
     fn check(&self, schema: Value, budget: &mut SchemaBudget) -> Result<Option<Arc<CompiledSchema>>, String> {
-        budget.bytes = budget
-            .bytes
-            .checked_sub(bounds::size(&schema).unwrap_or_default())
-            .ok_or_else(|| format!("the schemas of this device are larger than {} KiB together", MAX_SCHEMAS >> 10))?;
+        budget.take(bounds::size(&schema).unwrap_or_default())?;
         let digest = Digest::of(&schema);
         let known = lock(&self.checks).get(&digest).and_then(Weak::upgrade);
         let check = match known {

@@ -13,47 +13,63 @@ use crate::bounds;
 const HEADER: &str = "x-mcp-header";
 const ANCHOR: &str = "$anchor";
 
-/// The input schema as clients get it, without the argument that selects a device. What had to be
-/// fixed is pushed to `warnings`.
-pub(crate) fn input(schema: &Value, warnings: &mut Vec<String>) -> Value {
-    let mut schema = match fix(schema, warnings) {
-        Ok(schema) => schema,
-        Err(reason) => {
+/// An input schema, without the argument that selects a device.
+#[derive(Debug, PartialEq)]
+pub(crate) struct InputSchema {
+    /// What clients get.
+    pub listed: Value,
+    /// Whether arguments can be checked with it.
+    pub is_checked: bool,
+}
+
+/// What had to be fixed is pushed to `warnings`.
+pub(crate) fn input(schema: &Value, warnings: &mut Vec<String>) -> InputSchema {
+    let any_object = || InputSchema { listed: json!({"type": "object"}), is_checked: true };
+    let is_checked = match (bounds::size(schema), bounds::listed_size(schema)) {
+        (Ok(_), _) => true,
+        (Err(reason), listed) => {
             warnings.push(format!("its input schema {reason}; its arguments are not checked"));
-            return json!({"type": "object"});
+            if listed.is_err() {
+                return any_object();
+            }
+            false
         }
     };
-    let Value::Object(root) = &mut schema else { return json!({"type": "object"}) };
-    match root.get("type") {
-        Some(Value::String(kind)) if kind == "object" => {}
-        None => {
-            root.insert("type".to_owned(), json!("object"));
-        }
-        Some(_) => {
-            warnings.push("its input schema is not that of an object; its arguments are not checked".to_owned());
-            return json!({"type": "object"});
-        }
+    let mut listed = fix(schema, warnings);
+    let Value::Object(root) = &mut listed else { return any_object() };
+    if !root.contains_key("type") {
+        root.insert("type".to_owned(), json!("object"));
+    }
+    if !is_of_objects(root.get("type")) {
+        warnings.push("its input schema is not that of an object; its arguments are not checked".to_owned());
+        return any_object();
     }
     if root.get("properties").is_some_and(|properties| !properties.is_object()) {
         warnings.push("`properties` in its input schema is not an object and was left out".to_owned());
         root.shift_remove("properties");
     }
-    schema
+    InputSchema { listed, is_checked }
+}
+
+/// Whether a schema with this `type` accepts objects.
+fn is_of_objects(kinds: Option<&Value>) -> bool {
+    match kinds {
+        Some(Value::Array(kinds)) => kinds.contains(&json!("object")),
+        kind => kind.and_then(Value::as_str) == Some("object"),
+    }
 }
 
 /// The output schema as clients get it; `None` where strict clients could not use it.
 pub(crate) fn output(schema: &Value, warnings: &mut Vec<String>) -> Option<Value> {
-    if schema.get("type").and_then(Value::as_str) != Some("object") {
+    if !is_of_objects(schema.get("type")) {
         warnings.push("its output schema is not that of an object and was left out".to_owned());
         return None;
     }
-    match fix(schema, warnings) {
-        Ok(schema) => Some(schema),
-        Err(reason) => {
-            warnings.push(format!("its output schema {reason} and was left out"));
-            None
-        }
+    if let Err(reason) = bounds::size(schema) {
+        warnings.push(format!("its output schema {reason} and was left out"));
+        return None;
     }
+    Some(fix(schema, warnings))
 }
 
 /// The argument that selects the device: `device`, or another word where the tool has its own.
@@ -79,12 +95,11 @@ pub(crate) fn with_selector(input: &Value, selector: &str) -> Value {
     schema
 }
 
-fn fix(schema: &Value, warnings: &mut Vec<String>) -> Result<Value, String> {
-    bounds::size(schema)?;
+fn fix(schema: &Value, warnings: &mut Vec<String>) -> Value {
     // All names and texts alike, so that what refers to each other still does.
     let mut fixed = clean_json(schema);
     SchemaFixer { headers: HashSet::new(), anchors: HashSet::new(), warnings }.root(&mut fixed);
-    Ok(fixed)
+    fixed
 }
 
 struct SchemaFixer<'a> {
@@ -180,7 +195,7 @@ mod tests {
     fn fixed(schema: Value) -> (Value, usize) {
         let mut warnings = Vec::new();
         let schema = input(&schema, &mut warnings);
-        (schema, warnings.len())
+        (schema.listed, warnings.len())
     }
 
     #[test]
@@ -254,17 +269,30 @@ mod tests {
     fn the_root_is_always_an_object() {
         assert_eq!(fixed(json!({})), (json!({"type": "object"}), 0));
         assert_eq!(fixed(json!({"type": "string"})), (json!({"type": "object"}), 1));
-        assert_eq!(fixed(json!({"type": ["object", "null"]})), (json!({"type": "object"}), 1));
+        assert_eq!(fixed(json!({"type": ["string", "null"]})), (json!({"type": "object"}), 1));
+        let with_null = json!({"type": ["object", "null"], "properties": {"a": {"type": "string"}}});
+        assert_eq!(fixed(with_null.clone()), (with_null.clone(), 0));
+        assert_eq!(output(&with_null, &mut Vec::new()), Some(with_null));
         assert_eq!(fixed(json!({"properties": []})), (json!({"type": "object"}), 1));
     }
 
     #[test]
+    fn a_schema_that_is_too_deep_to_be_checked_is_listed() {
+        let deep = |levels: usize| {
+            let items =
+                (0..levels).fold(json!({"type": "string"}), |inner, _| json!({"type": "array", "items": inner}));
+            json!({"type": "object", "properties": {"a": items, "b": {"$ref": "http://evil.example/"}}})
+        };
+        let mut warnings = Vec::new();
+        let schema = input(&deep(100), &mut warnings);
+        assert!(!schema.is_checked && warnings.len() == 2, "{warnings:?}");
+        assert_eq!(schema.listed["properties"]["a"], deep(100)["properties"]["a"]);
+        assert_eq!(schema.listed["properties"]["b"], json!({}));
+        assert_eq!(fixed(deep(1_000)), (json!({"type": "object"}), 1));
+    }
+
+    #[test]
     fn a_schema_without_measure_is_replaced() {
-        let mut deep = json!({"type": "string"});
-        for _ in 0..100 {
-            deep = json!({"type": "array", "items": deep});
-        }
-        assert_eq!(fixed(json!({"properties": {"a": deep}})), (json!({"type": "object"}), 1));
         let wide: Map<String, Value> = (0..10_000).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
         assert_eq!(fixed(json!({"type": "object", "properties": wide})), (json!({"type": "object"}), 1));
     }

@@ -62,6 +62,29 @@ async fn every_tool_of_the_virtual_devices_is_portable() {
 }
 
 #[tokio::test]
+async fn a_schema_that_others_would_replace_is_given_as_the_device_wrote_it() {
+    let server = TestServer::new().await;
+    let items = (0..40).fold(json!({"type": "string"}), |inner, _| json!({"type": "array", "items": inner}));
+    let deep = json!({"type": "object", "properties": {"a": items, "b": {"type": "integer"}}, "required": ["b"]});
+    let with_null = json!({"type": ["object", "null"], "properties": {"a": {"type": "string"}}, "required": ["a"]});
+    server.join("odd", vec![Tool::new("deep", "Deep", deep.clone()), Tool::new("null", "Null", with_null.clone())]);
+    for (path, is_exact) in [("/mcp?tools=unfolded&schemas=exact", true), ("/mcp?tools=unfolded", false)] {
+        let mut client = server.client();
+        client.path = path.to_owned();
+        let list = client.modern("tools/list", json!({})).await.json();
+        for (name, schema) in [("odd__deep", &deep), ("odd__null", &with_null)] {
+            let tools = list["result"]["tools"].as_array().unwrap();
+            let listed = &tools.iter().find(|tool| tool["name"] == name).unwrap()["inputSchema"];
+            assert_eq!(listed == schema, is_exact, "{path}: {listed}");
+            assert_eq!(listed["required"], schema["required"], "{path}");
+            assert_eq!(violations(listed).is_empty(), !is_exact, "{path}: {listed}");
+        }
+    }
+    let shown = server.client().get("/api/v1/tools?device=odd").await.json()["tools"].clone();
+    assert_eq!((&shown[0]["inputSchema"], &shown[1]["inputSchema"]), (&deep, &with_null));
+}
+
+#[tokio::test]
 async fn what_was_simplified_is_shown_to_people_and_exact_schemas_to_clients_that_ask() {
     let server = TestServer::new().await;
     let schema = json!({"type": "object", "properties": {"mail": {"type": "string", "format": "email"}}});

@@ -31,7 +31,7 @@ static FULL: LazyLock<Arc<Toolset>> = LazyLock::new(|| list(Profile::Full));
 static TESTER: LazyLock<Arc<Toolset>> = LazyLock::new(|| list(Profile::Tester));
 
 fn list(profile: Profile) -> Arc<Toolset> {
-    Arc::new(Toolset::new(table::rows().filter(|row| row.profile <= profile).map(|row| row.to_tool())))
+    Arc::new(Toolset::new(table::rows().filter(|row| row.profile <= profile).map(|row| row.to_tool(profile))))
 }
 
 /// The tools of a profile; shared by all phones.

@@ -64,6 +64,10 @@ pub struct ToolArgument {
     /// JSON, for the page.
     pub example: &'static str,
     pub required: bool,
+    /// The smallest list that names it; every list takes it.
+    profile: Profile,
+    /// The schema for models with a small context, where it says less.
+    compact: Option<fn() -> Value>,
 }
 
 impl ToolArgument {
@@ -73,7 +77,25 @@ impl ToolArgument {
         explanation: &'static str,
         example: &'static str,
     ) -> ToolArgument {
-        ToolArgument { name, schema, hint: "", explanation, example, required: false }
+        ToolArgument {
+            name,
+            schema,
+            hint: "",
+            explanation,
+            example,
+            required: false,
+            profile: Profile::Compact,
+            compact: None,
+        }
+    }
+
+    /// Not listed in the compact profile, where something else says the same.
+    pub const fn not_compact(self) -> ToolArgument {
+        ToolArgument { profile: Profile::Full, ..self }
+    }
+
+    pub const fn compact(self, schema: fn() -> Value) -> ToolArgument {
+        ToolArgument { compact: Some(schema), ..self }
     }
 
     pub const fn required(self) -> ToolArgument {
@@ -88,8 +110,9 @@ impl ToolArgument {
         ToolArgument { explanation, ..self }
     }
 
-    fn listed(&self) -> Value {
-        let mut schema = (self.schema)();
+    fn listed(&self, profile: Profile) -> Value {
+        let schema = self.compact.filter(|_| profile == Profile::Compact).unwrap_or(self.schema);
+        let mut schema = schema();
         if !self.hint.is_empty() {
             schema["description"] = json!(self.hint);
         }
@@ -171,10 +194,11 @@ impl ToolRow {
         self.arguments.iter().chain(shared)
     }
 
-    /// The tool as it is listed.
-    pub fn to_tool(&self) -> Tool {
+    /// The tool as it is listed in a profile.
+    pub fn to_tool(&self, profile: Profile) -> Tool {
+        let listed = self.arguments().filter(|argument| argument.profile <= profile);
         let properties: Map<String, Value> =
-            self.arguments().map(|argument| (argument.name.to_owned(), argument.listed())).collect();
+            listed.map(|argument| (argument.name.to_owned(), argument.listed(profile))).collect();
         let mut schema = json!({"type": "object", "properties": properties});
         let required: Vec<&str> =
             self.arguments().filter(|argument| argument.required).map(|argument| argument.name).collect();

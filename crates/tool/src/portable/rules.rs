@@ -86,7 +86,7 @@ pub const RULES: &[PortableRule] = &[
         changes_shape: true,
         example: r#"{"type": "object", "properties": {"a": {"type": "object"}}}"#,
         result: r#"{"type": "object", "properties": {"a": {"type": "object", "properties": {
-            "any_name": {"type": "string", "description": "Stands for members of any name."}}}}}"#,
+            "any_name": {"type": "string", "description": "For members of any name."}}}}}"#,
     },
     PortableRule {
         given: "an array without `items`",

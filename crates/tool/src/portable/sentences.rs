@@ -14,7 +14,7 @@ pub(super) const ANYTHING: &str = "Any JSON value.";
 pub(super) const NESTED: &str = "Nested in the same way as its parent.";
 pub(super) const ONLY_NULL: &str = "Only null.";
 pub(super) const MAY_BE_NULL: &str = "May be null.";
-pub(super) const ANY_NAME: &str = "Stands for members of any name.";
+pub(super) const ANY_NAME: &str = "For members of any name.";
 pub(super) const UNUSED: &str = "Takes no members: leave this one out.";
 pub(super) const NEVER: &str = "No arguments are valid.";
 

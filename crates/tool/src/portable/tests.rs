@@ -309,7 +309,7 @@ fn what_must_be_null_or_empty_is_said() {
 
 #[test]
 fn an_object_without_members_has_one_that_stands_for_all() {
-    let any_name = json!({"any_name": {"type": "string", "description": "Stands for members of any name."}});
+    let any_name = json!({"any_name": {"type": "string", "description": "For members of any name."}});
     property(
         json!({"type": "object", "additionalProperties": {"type": "integer"}}),
         json!({

@@ -40,7 +40,7 @@ fn render(title: &str, introduction: &str, specs: &[ToolSpecification]) -> Strin
 }
 
 fn phone_tool(row: &ToolRow) -> ToolSpecification {
-    let tool = row.to_tool();
+    let tool = row.to_tool(sinew_phones::Profile::Tester);
     let mut spec = ToolSpecification::from_tool(&tool);
     let arguments: Vec<_> =
         row.arguments().map(|argument| (argument.name, argument.explanation, argument.example)).collect();

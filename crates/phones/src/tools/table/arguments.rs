@@ -20,12 +20,18 @@ pub fn boolean() -> Value {
     json!({"type": "boolean"})
 }
 
+/// An object that names the members most used; it takes the others too.
+pub fn members(properties: Value) -> Value {
+    json!({"type": "object", "properties": properties})
+}
+
 pub const SETTLE: ToolArgument = ToolArgument::new(
     "settle",
     boolean,
     "Whether to wait until the screen has stopped changing, for 3 seconds at most. Implied by `return`.",
     "true",
-);
+)
+.not_compact();
 pub const RETURN: ToolArgument = ToolArgument::new(
     "return",
     || json!({"enum": ["none", "diff", "screen"]}),
@@ -44,7 +50,8 @@ pub const QUALITY: ToolArgument = ToolArgument::new(
     || json!({"type": "integer", "default": 80, "minimum": 1, "maximum": 100}),
     "Quality of the JPEG, 1 to 100.",
     "80",
-);
+)
+.not_compact();
 pub const MAX_SIDE: ToolArgument = ToolArgument::new(
     "max_side",
     integer,
@@ -53,7 +60,8 @@ pub const MAX_SIDE: ToolArgument = ToolArgument::new(
 )
 .hint("longest side in pixels");
 pub const GRAYSCALE: ToolArgument =
-    ToolArgument::new("grayscale", boolean, "Whether to leave out the colours, which saves bytes.", "false");
+    ToolArgument::new("grayscale", boolean, "Whether to leave out the colours, which saves bytes.", "false")
+        .not_compact();
 
 pub const X: ToolArgument = ToolArgument::new("x", number, "Pixels from the left edge, from 0.", "540").required();
 pub const Y: ToolArgument = ToolArgument::new("y", number, "Pixels from the top edge, from 0.", "1200").required();
@@ -78,24 +86,26 @@ pub const ELEMENT: ToolArgument = ToolArgument::new(
     "The element, as a ref of `get_screen` or a node id of `find_elements`. Left out, `selector`, or `by` and `value` describe it.",
     "\"e7\"",
 )
-.hint("ref or node id");
+.hint("ref or id");
 pub const BY: ToolArgument = ToolArgument::new(
     "by",
     || json!({"enum": ["text", "content_desc", "resource_id", "class_name"]}),
     "The property to search by.",
     "\"text\"",
-);
+)
+.not_compact();
 pub const VALUE: ToolArgument = ToolArgument::new(
     "value",
     string,
     "What the property says; part of it in any case, unless `exact_match` is set.",
     "\"New note\"",
-);
+)
+.not_compact();
 pub const TEXT: ToolArgument =
     ToolArgument::new("text", string, "The text the field holds afterwards, in any script.", "\"Grüße\"").required();
 pub const SELECTOR: ToolArgument = ToolArgument::new(
     "selector",
-    || json!({"type": "object"}),
+    || members(json!({"text": string(), "description": string(), "id": string(), "class": string()})),
     "What the element is: `text`, `description`, `id`, `class` (all that are given hold; `exact` for whole texts), and `near`, `below` or `inside` another selector. Where something is done to it, it must fit one element only.",
     r#"{"class": "Switch", "near": {"text": "Wi-Fi"}}"#,
 );

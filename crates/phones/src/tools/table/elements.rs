@@ -59,7 +59,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "click_element",
-            description: "Click an element: a button, row, switch or link, by ref or by what it says (by, value).",
+            description: "Click an element: a button, row, switch or link.",
             arguments: &[ELEMENT, SELECTOR, BY, VALUE],
             answer: None,
             impact: ToolImpact::Acts,

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::arguments::{BY, ELEMENT, GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, SELECTOR, TEXT, VALUE, string};
+use super::arguments::{
+    BY, ELEMENT, GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, SELECTOR, TEXT, VALUE, integer, members, string,
+};
 use super::{DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::list::Profile;
 use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
@@ -119,17 +121,30 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[
                 ToolArgument::new(
                     "steps",
-                    || json!({"type": "array", "items": {"type": "object"}}),
+                    || {
+                        let expected = members(json!({"screen": members(json!({"text": string(), "id": string()}))}));
+                        let call = json!({"tool": string(), "arguments": {"type": "object"}, "as": string()});
+                        let mut step = members(call);
+                        step["properties"]["expect"] = expected;
+                        step["properties"]["within"] = integer();
+                        step["properties"]["wait"] = integer();
+                        json!({"type": "array", "items": step})
+                    },
                     "The steps, see [steps.md](../steps.md): calls with `tool` and `arguments`, expectations, conditions, loops over lists, waits, a result.",
                     r#"[{"tool": "press_home"}]"#,
                 )
+                .compact(|| {
+                    let call = members(json!({"tool": string(), "arguments": {"type": "object"}}));
+                    json!({"type": "array", "items": call})
+                })
                 .required(),
                 ToolArgument::new(
                     "report",
                     || json!({"enum": ["json", "html"]}),
                     "A report with the screen after each step, as a resource.",
                     "\"html\"",
-                ),
+                )
+                .not_compact(),
             ],
             answer: None,
             impact: ToolImpact::Destroys,
@@ -179,7 +194,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[
                 ToolArgument::new("query", string, "Only apps whose name or package contains this.", "\"note\"")
                     .hint("part of name or package"),
-                MAX_BYTES,
+                MAX_BYTES.not_compact(),
             ],
             answer: Some(|| json!({"apps": {"type": "array"}})),
             impact: ToolImpact::Reads,

@@ -3,13 +3,27 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use sinew_tool::{Effect, Tool};
+use sinew_tool::{Effect, Tool, portable};
 
 use super::*;
 use crate::tools::{Profile, reference_tools, tools};
 
+/// The bytes of a list, in the longer of its two forms: as the phone has it, and as AI clients get it.
 fn size<'a>(tools: impl Iterator<Item = &'a Tool>) -> usize {
-    json!({"tools": tools.map(Tool::to_json).collect::<Vec<_>>()}).to_string().len()
+    let (mut own, mut portable) = (Vec::new(), Vec::new());
+    for tool in tools {
+        let mut listed = tool.to_json();
+        own.push(listed.clone());
+        let input = portable::input(&tool.input_schema);
+        assert!(input.notes.is_empty(), "{}: {:?}", tool.name, input.notes);
+        listed["inputSchema"] = input.schema;
+        if let Some(output) = &tool.output_schema {
+            listed["outputSchema"] = portable::output(output).schema;
+        }
+        portable.push(listed);
+    }
+    let size = |tools: Vec<Value>| json!({ "tools": tools }).to_string().len();
+    size(own).max(size(portable))
 }
 
 #[test]
@@ -39,7 +53,7 @@ fn every_description_says_more_than_the_name() {
 fn what_the_reference_accepts_is_accepted_here_with_the_same_defaults() {
     for row in rows() {
         let Some(plain) = &row.reference else { continue };
-        let (ours, plain) = (row.to_tool(), plain.to_tool(row.name));
+        let (ours, plain) = (row.to_tool(Profile::Full), plain.to_tool(row.name));
         let properties = ours.properties().unwrap();
         for (name, theirs) in plain.properties().unwrap() {
             let own = properties.get(name).unwrap_or_else(|| panic!("{}.{name} is missing", row.name));
@@ -55,7 +69,7 @@ fn what_the_reference_accepts_is_accepted_here_with_the_same_defaults() {
 #[test]
 fn reading_tools_say_so_and_acting_tools_take_settle_and_return() {
     for row in rows() {
-        let tool = row.to_tool();
+        let tool = row.to_tool(Profile::Full);
         let takes = tool.properties().unwrap().contains_key("return");
         assert_eq!(row.acts(), takes, "{}", row.name);
         assert_eq!(tool.hints.read_only, (row.impact.effect() == Effect::Read).then_some(true), "{}", row.name);
