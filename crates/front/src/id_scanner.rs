@@ -3,6 +3,8 @@
 //! The message may be too long to keep, cut off, or not quite JSON, and its id may be a number that no integer type
 //! holds. So the scanner reads it piece by piece and keeps the id as text.
 
+use crate::lenient;
+
 /// Longer ids are not sent back.
 const MAX_ID: usize = 256;
 
@@ -68,6 +70,7 @@ impl IdScanner {
     fn end_value(&mut self) {
         let token = std::mem::take(&mut self.token);
         if std::mem::take(&mut self.is_id) && self.id.is_none() && token.len() <= MAX_ID {
+            let token = lenient::repair(&token).into_owned();
             self.id = String::from_utf8(token).ok().filter(|text| is_id(text));
         }
     }
@@ -89,9 +92,20 @@ pub(crate) fn id_of(message: &[u8]) -> String {
 fn is_id(text: &str) -> bool {
     match text.as_bytes().first() {
         Some(b'"') => serde_json::from_str::<String>(text).is_ok(),
-        Some(b'-' | b'0'..=b'9') => serde_json::from_str::<serde_json::Number>(text).is_ok(),
+        Some(b'-' | b'0'..=b'9') => is_number(text),
         _ => false,
     }
+}
+
+/// A number as JSON writes it, also one that is out of the range of every type.
+fn is_number(text: &str) -> bool {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
+    let whole = whole.strip_prefix('-').unwrap_or(whole);
+    let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
+    let has_no_leading_zero = whole.len() == 1 || !whole.starts_with('0');
+    is_digits(whole) && has_no_leading_zero && is_digits(fraction) && is_digits(exponent)
 }
 
 #[cfg(test)]
@@ -109,6 +123,13 @@ mod tests {
             (r#"{"x":"\"id\":3,","id" : 1.50 , "method":"m"}"#, "1.50"),
             (r#"{"id":18446744073709551617}"#, "18446744073709551617"),
             (r#"{"id":-9e2,"method":5"#, "-9e2"),
+            (r#"{"id":1e400}"#, "1e400"),
+            (r#"{"id":-0.5E+9}"#, "-0.5E+9"),
+            (r#"{"id":01}"#, "null"),
+            (r#"{"id":1.}"#, "null"),
+            (r#"{"id":1e}"#, "null"),
+            (r#"{"id":-}"#, "null"),
+            (r#"{"id":"a\ud83d","method":5}"#, r#""a\ufffd""#),
             (r#"{"id":null}"#, "null"),
             (r#"{"id":{"a":1},"b":2}"#, "null"),
             (r#"{"id":[1]}"#, "null"),
@@ -139,6 +160,11 @@ mod tests {
         #[test]
         fn any_bytes_give_a_valid_id(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             prop_assert!(serde_json::from_str::<Value>(&id_of(&bytes)).is_ok());
+        }
+
+        #[test]
+        fn numbers_are_those_of_json(text in "[-+]?[01]{0,2}[.]?[02]{0,2}([eE][-+]?[0-9]{0,2})?") {
+            prop_assert_eq!(is_number(&text), serde_json::from_str::<serde_json::Number>(&text).is_ok());
         }
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The message without its faults; borrowed if it has none.
-pub(crate) fn repair(message: &[u8]) -> Cow<'_, [u8]> {
+pub fn repair(message: &[u8]) -> Cow<'_, [u8]> {
     let message = message.strip_prefix(BYTE_ORDER_MARK).unwrap_or(message);
     let mut repaired = Cow::Borrowed(message);
     let mut at = 0;

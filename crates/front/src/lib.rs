@@ -59,6 +59,7 @@ use std::time::Duration;
 use sinew_gateway::Gateway;
 
 pub use hosts::is_host;
+pub use lenient::repair;
 pub use tls::TlsIdentity;
 pub use to_api::audit_check;
 pub use upgrade::PROTOCOL as STREAM_PROTOCOL;

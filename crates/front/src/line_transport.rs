@@ -254,10 +254,11 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
             let error = match self.read_line().await {
                 Ok(LineRead::Whole) => {
                     let line = std::mem::take(&mut self.line);
+                    let line = lenient::repair(&line);
                     if line.trim_ascii().is_empty() {
                         continue;
                     }
-                    match self.take(&lenient::repair(&line)) {
+                    match self.take(&line) {
                         Ok(()) => continue,
                         Err(error) => error,
                     }

@@ -18,6 +18,9 @@ const MAX_DEPTH: usize = 12;
 /// A function that needs more types is built to exhaust its reader.
 const MAX_TYPES: usize = 2000;
 
+/// The type of an object.
+const OBJECT: i64 = 3;
+
 /// The functions of one package.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PackageFunctions {
@@ -141,7 +144,10 @@ fn read_function(id: &str, about: &Value, shared: &BTreeMap<&str, &Value>) -> Re
     let description = text(about, "description").unwrap_or_default();
     let mut tool = Tool::new(short_name(id), description, schema);
     let returned = first(about, "response").and_then(|response| first(response, "valueType"));
-    if let Some(Ok(output)) = returned.map(|data| types.schema(data, MAX_DEPTH)) {
+    // MCP has output schemas for objects only.
+    let is_object = |data: &&Value| first(data, "type").and_then(Value::as_i64) == Some(OBJECT);
+    if let Some(Ok(mut output)) = returned.filter(is_object).map(|data| types.schema(data, MAX_DEPTH)) {
+        output["type"] = json!("object");
         tool = tool.with_output_schema(output);
     }
     Ok(tool)
@@ -178,7 +184,7 @@ impl TypeReader<'_> {
         let mut schema = match kind {
             Some(0) => json!({"type": "null"}),
             Some(1) => json!({"type": "boolean"}),
-            Some(3) => self.object(data, depth)?,
+            Some(OBJECT) => self.object(data, depth)?,
             Some(4 | 5) => json!({"type": "number"}),
             Some(6 | 7) => json!({"type": "integer"}),
             Some(8) => json!({"type": "string"}),
@@ -250,6 +256,9 @@ fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use sinew_tool::portable;
+
     use super::*;
 
     const LIST: &str = r##"Invalid user ID: x. Using current user.
@@ -318,6 +327,65 @@ mod tests {
         assert_eq!(old.tool.name, "com.example.notes.Old_create");
         let rules: Vec<&str> = notes.findings.iter().map(|finding| finding.rule.id).collect();
         assert_eq!(rules, ["disabled", "function-type"]);
+    }
+
+    /// Types as apps declare them, and as no app should.
+    fn types() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            (0..15i64).prop_map(|kind| json!({"type": [kind]})),
+            Just(json!({})),
+            Just(json!({"type": [8], "isNullable": [true], "description": ["A text"]})),
+            Just(json!({"type": [11], "dataTypeReference": ["Place"]})),
+            Just(json!({"type": [11], "dataTypeReference": ["Circle"]})),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            let name = prop_oneof![Just("a"), Just("größe"), Just("")];
+            let property =
+                (name, inner.clone()).prop_map(|(name, of)| json!({"name": [name], "dataTypeMetadata": [of]}));
+            let properties = prop::collection::vec(property, 0..3);
+            prop_oneof![
+                (properties, any::<bool>()).prop_map(|(properties, is_nullable)| {
+                    json!({"type": [3], "properties": properties, "required": ["a", "b"], "isNullable": [is_nullable]})
+                }),
+                inner.clone().prop_map(|item| json!({"type": [10], "itemType": [item]})),
+                prop::collection::vec(inner.clone(), 0..3).prop_map(|all| json!({"type": [12], "matchAll": all})),
+                prop::collection::vec(inner, 0..3).prop_map(|one| json!({"type": [14], "matchOneOf": one})),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_an_app_declares_every_ai_client_accepts_it(
+            one in types(), two in types(), returned in types(), shared in types(), is_needed in any::<bool>(),
+        ) {
+            let parameter = |name: &str, of: &Value| {
+                json!({"name": [name], "isRequired": [is_needed], "dataTypeMetadata": [of]})
+            };
+            let place = json!({"name": ["Place"], "dataTypeMetadata": [shared]});
+            let circle = json!({"name": ["Circle"], "dataTypeMetadata": [
+                {"type": [3], "properties": [{"name": ["next"], "dataTypeMetadata": [
+                    {"type": [11], "dataTypeReference": ["Circle"]}]}]}]});
+            let list = json!({"a.b": [
+                {"AppFunctionStaticMetadata-a.b": {
+                    "functionId": ["x"],
+                    "parameters": [parameter("one", &one), parameter("two", &two)],
+                    "response": [{"valueType": [returned]}],
+                }},
+                {"AppFunctionComponentMetadataDocument-a.b": {"dataTypes": [place, circle]}},
+            ]});
+            let functions = app_functions(&list.to_string()).unwrap();
+            for tool in functions.iter().flat_map(|package| &package.tools) {
+                prop_assert_eq!(&tool.tool.input_schema["type"], "object");
+                let input = portable::input(&tool.tool.input_schema);
+                prop_assert_eq!(portable::violations(&input.schema), Vec::<String>::new(), "{}", input.schema);
+                if let Some(output) = &tool.tool.output_schema {
+                    prop_assert_eq!(&output["type"], "object");
+                    let output = portable::output(output);
+                    prop_assert_eq!(portable::violations(&output.schema), Vec::<String>::new(), "{}", output.schema);
+                }
+            }
+        }
     }
 
     #[test]

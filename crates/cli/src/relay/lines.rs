@@ -18,7 +18,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         LineReader { reader: BufReader::new(reader), started: Vec::new() }
     }
 
-    /// The next line that is not empty, without its end. None at the end of the stream. May be given up and called
+    /// The next line that is not empty, without its end and small faults. None at the end of the stream. May be given up and called
     /// again: nothing is lost.
     pub async fn next(&mut self) -> io::Result<Option<String>> {
         loop {
@@ -28,7 +28,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 return Err(io::Error::other(format!("a line is longer than {MAX_LINE} bytes")));
             }
             let has_ended = !self.started.ends_with(b"\n");
-            let line = String::from_utf8_lossy(&std::mem::take(&mut self.started)).trim().to_owned();
+            let line =
+                String::from_utf8_lossy(&sinew_front::repair(&std::mem::take(&mut self.started))).trim().to_owned();
             match (line.is_empty(), has_ended) {
                 (false, _) => return Ok(Some(line)),
                 (true, true) => return Ok(None),
@@ -46,6 +47,14 @@ mod tests {
     async fn lines_are_read_one_by_one_and_the_last_needs_no_end() {
         let mut lines = LineReader::new(&b"one\r\n\n\ntwo\nthree"[..]);
         for expected in [Some("one"), Some("two"), Some("three"), None, None] {
+            assert_eq!(lines.next().await.expect("readable").as_deref(), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_byte_order_mark_and_half_a_surrogate_pair_do_not_hide_a_message() {
+        let mut lines = LineReader::new("\u{feff}\n\u{feff}[\"\\ud83d\"]\n".as_bytes());
+        for expected in [Some("[\"\\ufffd\"]"), None] {
             assert_eq!(lines.next().await.expect("readable").as_deref(), expected);
         }
     }

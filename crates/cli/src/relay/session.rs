@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sinew_tool::{ErrorKind, ToolError};
 
@@ -36,6 +38,15 @@ struct JsonRpcLine {
     id: Option<Value>,
     method: Option<String>,
     params: Value,
+    result: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
+impl JsonRpcLine {
+    /// The message; `None` if it is not one. A list is not: serde would take its items for the members of an object.
+    fn parse(line: &str) -> Option<JsonRpcLine> {
+        line.trim_start().starts_with('{').then(|| serde_json::from_str(line).ok())?
+    }
 }
 
 /// A request of the client that is not answered yet.
@@ -72,19 +83,37 @@ pub struct RelaySession {
 impl RelaySession {
     /// Takes a line of the client.
     pub fn client_line(&mut self, line: &str, is_connected: bool) -> FromClient {
+        if let Some(messages) = batch(line) {
+            return self.client_batch(&messages, is_connected);
+        }
         // What is not JSON-RPC is answered by the gateway.
-        let Ok(message) = serde_json::from_str::<JsonRpcLine>(line) else {
-            return if is_connected { FromClient::Forward } else { FromClient::Done };
-        };
+        let unreadable = if is_connected { FromClient::Forward } else { FromClient::Done };
+        let Some(message) = JsonRpcLine::parse(line) else { return unreadable };
+        let is_answer = message.result.is_some() || message.error.is_some();
         match (&message.method, &message.id) {
             (Some(method), Some(id)) => self.client_request(method, id, &message.params, line, is_connected),
             (Some(method), None) => self.client_notification(method, &message.params, is_connected),
-            (None, Some(id)) => match self.questions.remove(&id.to_string()) && is_connected {
+            (None, Some(id)) if is_answer => match self.questions.remove(&id.to_string()) && is_connected {
                 true => FromClient::Forward,
                 // The gateway that asked is gone; another one must not take it for an answer to its own question.
                 false => FromClient::Done,
             },
-            (None, None) => FromClient::Done,
+            (None, _) => unreadable,
+        }
+    }
+
+    /// Takes the messages of a batch. Where a gateway is missing, each is handled by itself.
+    fn client_batch(&mut self, messages: &[&RawValue], is_connected: bool) -> FromClient {
+        let mut answers = Vec::new();
+        for message in messages {
+            if let FromClient::Answer(answer) = self.client_line(message.get(), is_connected) {
+                answers.push(answer);
+            }
+        }
+        match (is_connected, answers.is_empty()) {
+            (true, _) => FromClient::Forward,
+            (false, true) => FromClient::Done,
+            (false, false) => FromClient::Answer(format!("[{}]", answers.join(","))),
         }
     }
 
@@ -136,7 +165,11 @@ impl RelaySession {
 
     /// Takes a line of the gateway; false means that it is not for the client.
     pub fn gateway_line(&mut self, line: &str) -> bool {
-        let Ok(message) = serde_json::from_str::<JsonRpcLine>(line) else { return true };
+        if let Some(answers) = batch(line) {
+            answers.iter().for_each(|answer| _ = self.gateway_line(answer.get()));
+            return true;
+        }
+        let Some(message) = JsonRpcLine::parse(line) else { return true };
         match (&message.method, &message.id) {
             (None, Some(id)) => self.gateway_answer(id, line),
             (Some(_), Some(id)) => {
@@ -161,8 +194,8 @@ impl RelaySession {
         if matches!(open.kind, OpenKind::Listen { .. }) && !has_failed() {
             return false;
         }
-        let is_initialize = serde_json::from_str::<JsonRpcLine>(&open.line)
-            .is_ok_and(|request| request.method.as_deref() == Some("initialize"));
+        let is_initialize =
+            JsonRpcLine::parse(&open.line).is_some_and(|request| request.method.as_deref() == Some("initialize"));
         if is_initialize {
             self.agreed = serde_json::from_str::<Value>(line).ok().map(|answer| answer["result"].clone());
         }
@@ -185,7 +218,7 @@ impl RelaySession {
             if request.kind != OpenKind::Call {
                 return true;
             }
-            let id = serde_json::from_str::<JsonRpcLine>(&request.line).ok().and_then(|message| message.id);
+            let id = JsonRpcLine::parse(&request.line).and_then(|message| message.id);
             lines.extend(id.map(|id| failed_call(&id, &maybe_done())));
             false
         });
@@ -203,7 +236,7 @@ impl RelaySession {
         self.open.retain(|_, request| {
             let is_kept = matches!(request.kind, OpenKind::Listen { .. });
             if !is_kept {
-                let id = serde_json::from_str::<JsonRpcLine>(&request.line).ok().and_then(|message| message.id);
+                let id = JsonRpcLine::parse(&request.line).and_then(|message| message.id);
                 lines.extend(id.map(|id| failed_request(&id, &not_sent())));
             }
             is_kept
@@ -256,7 +289,7 @@ impl RelaySession {
             }
         }
         for request in self.open.values().filter(|request| matches!(request.kind, OpenKind::Listen { .. })) {
-            let Ok(message) = serde_json::from_str::<JsonRpcLine>(&request.line) else { continue };
+            let Some(message) = JsonRpcLine::parse(&request.line) else { continue };
             let meta = json!({"_meta": {SUBSCRIPTION_ID: message.id}});
             for list in ["tools", "resources", "prompts"] {
                 if message.params["notifications"][format!("{list}ListChanged")] == true {
@@ -266,6 +299,13 @@ impl RelaySession {
         }
         lines
     }
+}
+
+/// The messages of a batch with at least one; `None` for anything else, as for a batch inside a batch.
+fn batch(line: &str) -> Option<Vec<&RawValue>> {
+    let messages: Vec<&RawValue> = serde_json::from_str(line.trim_start().starts_with('[').then_some(line)?).ok()?;
+    let is_flat = messages.iter().all(|message| !message.get().starts_with('['));
+    (is_flat && !messages.is_empty()).then_some(messages)
 }
 
 fn not_sent() -> ToolError {
@@ -396,6 +436,31 @@ mod tests {
         assert!(session.resumed()[0].contains("tools/list_changed"), "{:?}", session.resumed());
         session.client_line(r#"{"method":"notifications/cancelled","params":{"requestId":3}}"#, true);
         assert!(session.replay().is_empty());
+    }
+
+    #[test]
+    fn a_batch_is_passed_on_and_each_of_its_requests_is_remembered() {
+        let mut session = session();
+        let batch = format!("[{},{}]", request(1, "tools/call"), request(2, "tools/list"));
+        assert_eq!(session.client_line(&batch, true), FromClient::Forward);
+        assert_eq!(session.client_line(&format!("[{}]", request(3, "ping")), true), FromClient::Forward);
+        assert!(session.gateway_line(r#"[{"jsonrpc":"2.0","id":3,"result":{}}]"#));
+        let lines = session.lost();
+        assert!(lines.len() == 1 && lines[0].contains("DeviceLost"), "{lines:?}");
+        assert_eq!(session.replay(), [INITIALIZED.to_owned(), request(2, "tools/list")]);
+        let FromClient::Answer(answer) = session.client_line(&batch, false) else { panic!("no answer") };
+        assert!(answer.starts_with("[{") && answer.contains("DeviceAway"), "{answer}");
+    }
+
+    #[test]
+    fn what_is_not_a_message_reaches_the_gateway_which_says_so() {
+        let mut session = session();
+        for odd in
+            ["[]", "[1]", "[[]]", "{}", "5", "{", r#"{"id":5}"#, r#"{"jsonrpc":"2.0","id":1e400,"method":"ping"}"#]
+        {
+            assert_eq!(session.client_line(odd, true), FromClient::Forward, "{odd}");
+        }
+        assert_eq!(session.client_line(r#"{"id":5,"result":{}}"#, true), FromClient::Done, "nobody asked");
     }
 
     #[test]

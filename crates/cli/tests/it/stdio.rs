@@ -18,22 +18,30 @@ pub struct Client {
 
 impl Client {
     pub fn start(command: &mut std::process::Command) -> Client {
+        Client::speaking("2025-11-25", command)
+    }
+
+    fn speaking(revision: &str, command: &mut std::process::Command) -> Client {
         let mut process = Process::start(command.stdin(Stdio::piped()));
         let input = process.child.stdin.take();
         let mut client = Client { hello: Value::Null, process, input, next: 0 };
         client.hello = client.ask(
             "initialize",
             json!({
-                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+                "protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
             }),
         );
-        assert_eq!(client.hello["protocolVersion"], "2025-11-25", "{}", client.hello);
+        assert_eq!(client.hello["protocolVersion"], revision, "{}", client.hello);
         client.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         client
     }
 
     fn send(&mut self, message: Value) {
-        writeln!(self.input.as_mut().expect("open"), "{message}").expect("sent");
+        self.send_line(&message.to_string());
+    }
+
+    fn send_line(&mut self, line: &str) {
+        writeln!(self.input.as_mut().expect("open"), "{line}").expect("sent");
     }
 
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
@@ -108,6 +116,24 @@ fn stdio_talks_to_the_gateway_that_runs() {
     // It was the same gateway: the command line sees the change.
     let status = gateway.run(&["call", "board-ddee02", "self.get_device_status"]).ok().out;
     assert!(status.contains("\"volume\":33"), "{status}");
+}
+
+#[test]
+fn batches_and_lines_that_are_no_messages_are_answered() {
+    let gateway = TestGateway::demo();
+    let mut client = Client::speaking("2025-03-26", sinew(gateway.state.path()).arg("stdio"));
+    for (line, expected) in [
+        ("[]".to_owned(), "-32600"),
+        ("[1]".to_owned(), "-32600"),
+        ("{}".to_owned(), "-32600"),
+        (r#"{"jsonrpc":"2.0","id":5}"#.to_owned(), r#""id":5,"#),
+        (r#"{"jsonrpc":"2.0","id":1e400,"method":"ping"}"#.to_owned(), r#""id":1e400,"#),
+        (r#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#.to_owned(), r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#),
+    ] {
+        client.send_line(&line);
+        let answer = client.process.line();
+        assert!(answer.contains(expected), "{line}: {answer}");
+    }
 }
 
 #[test]

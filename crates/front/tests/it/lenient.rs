@@ -45,6 +45,34 @@ async fn a_byte_order_mark_is_skipped() {
 }
 
 #[tokio::test]
+async fn a_byte_order_mark_on_a_line_of_its_own_is_skipped() {
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
+    say(&mut pipe.writer, "\u{feff}").await;
+    say(&mut pipe.writer, &initialize()).await;
+    assert_eq!(hear(&mut pipe.reader).await["result"]["protocolVersion"], "2025-06-18");
+}
+
+#[tokio::test]
+async fn a_batch_that_is_none_is_an_error_in_a_session_with_batches() {
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
+    say(&mut pipe.writer, &initialize().replace("2025-06-18", "2025-03-26")).await;
+    assert_eq!(hear(&mut pipe.reader).await["result"]["protocolVersion"], "2025-03-26");
+    say(&mut pipe.writer, "[]").await;
+    let refused = hear(&mut pipe.reader).await;
+    assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(-32600), &Value::Null), "{refused}");
+    say(&mut pipe.writer, r#"[1, {"jsonrpc":"2.0","id":1e400,"method":"ping"}]"#).await;
+    let refused = {
+        let mut line = String::new();
+        tokio::io::AsyncBufReadExt::read_line(&mut pipe.reader, &mut line).await.unwrap();
+        line
+    };
+    assert!(refused.starts_with('[') && refused.matches("-32600").count() == 1, "{refused}");
+    assert!(refused.contains("\"id\":null,") && refused.contains("\"id\":1e400,"), "{refused}");
+}
+
+#[tokio::test]
 async fn an_error_has_the_id_of_the_request_also_when_it_is_no_good() {
     let server = TestServer::new().await;
     let mut pipe = pipe(&server);
@@ -57,6 +85,8 @@ async fn an_error_has_the_id_of_the_request_also_when_it_is_no_good() {
         ("\"a\"", format!(r#"{{"jsonrpc":"2.0","id":"a","method":"{long}"}}"#)),
         ("9", format!(r#"{{"method":"x","params":{{"id":1,"t":"{long}"}},"jsonrpc":"2.0","id":9}}"#)),
         ("7", r#"{"jsonrpc":"2.0","id":7,"method":"ping",}"#.to_owned()),
+        ("1e400", r#"{"jsonrpc":"2.0","id":1e400,"method":"ping"}"#.to_owned()),
+        (r#""a\ufffd""#, format!(r#"{{"jsonrpc":"2.0","id":"a\ud83d","method":"{long}"}}"#)),
     ] {
         say(&mut pipe.writer, &line).await;
         let mut answer = String::new();
