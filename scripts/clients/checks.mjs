@@ -1,5 +1,6 @@
 // What every JavaScript client must be able to do with a running gateway, written once.
-// A client gives three functions: version(), list() -> tools, call(name, args) -> result or a thrown protocol error.
+// A client gives three functions: version(), list() -> tools, call(name, args) -> result or a thrown protocol error;
+// and its revision, where it is neither the newest nor told by version().
 import assert from "node:assert/strict";
 
 let failed = 0;
@@ -53,6 +54,18 @@ export async function checks(label, client, expectedVersion) {
     const bytes = Buffer.from(image.data, "base64");
     const magic = image.mimeType === "image/png" ? "89504e47" : "ffd8ff";
     assert.ok(bytes.toString("hex").startsWith(magic), `${image.mimeType} starts with ${bytes.toString("hex", 0, 4)}`);
+  });
+  await check(label, "sound and links come in the types of its revision", async () => {
+    const revision = client.revision ?? expectedVersion ?? "2025-11-25";
+    const { content, structuredContent } = await client.call(named("every_type"), {});
+    const sound = content.find((item) => item.type === "audio");
+    const blob = content.find((item) => item.resource?.blob)?.resource;
+    const link = content.find((item) => item.type === "resource_link");
+    const text = content.find((item) => item.type === "text" && item.text.includes("https://example.org/manual"));
+    assert.equal((revision >= "2025-03-26" ? sound : blob)?.mimeType, "audio/wav", JSON.stringify(content));
+    assert.equal(revision >= "2025-06-18" ? link?.name : text?.text.includes("Manual") && !link && "Manual", "Manual", JSON.stringify(content));
+    assert.equal(Boolean(structuredContent), revision >= "2025-06-18", JSON.stringify(structuredContent));
+    assert.equal(content.find((item) => item.resource?.text)?.resource.text, "A note");
   });
   await check(label, "an unknown tool is a protocol error -32602", async () => {
     const error = await client.call("no_such_tool", {}).then((result) => assert.fail(JSON.stringify(result)), (error) => error);

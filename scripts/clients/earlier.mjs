@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { checks, finish, gateway } from "./checks.mjs";
 
 const folder = process.argv[2];
+const revision = { "sdk-1.0": "2024-11-05", "sdk-1.12": "2025-03-26", "sdk-1.20": "2025-06-18" }[folder];
 const require = createRequire(`${gateway.clients}/${folder}/package.json`);
 const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
 const { StdioClientTransport } = require("@modelcontextprotocol/sdk/client/stdio.js");
@@ -13,6 +14,7 @@ async function run(label, transport) {
   const client = new Client({ name: "sinew-test", version: "1" }, { capabilities: {} });
   await client.connect(transport);
   await checks(label, {
+    revision,
     version: () => undefined,
     list: async () => (await client.listTools()).tools,
     call: (name, args) => client.callTool({ name, arguments: args }),

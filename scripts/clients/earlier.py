@@ -15,6 +15,8 @@ from mcp.client.stdio import stdio_client
 URL, TOKEN, BIN, STATE = (os.environ[name] for name in ("SINEW_URL", "SINEW_TOKEN", "SINEW_BIN", "SINEW_STATE"))
 VERSION = importlib.metadata.version("mcp")
 REVISION = {"1.2": "2024-11-05", "1.9": "2025-03-26", "1.13": "2025-06-18"}[VERSION.rsplit(".", 1)[0]]
+# What media.py answers with.
+SOUND, MANUAL = base64.b64encode(b"RIFF\x24\x00\x00\x00WAVE").decode(), "https://example.org/manual"
 failed = 0
 
 
@@ -96,11 +98,31 @@ async def checks(label, session):
         result = await session.call_tool(named("set_volume"), {"device": found["board"], "volume": "loud"})
         assert result.isError and "volume" in result.content[0].text, result
 
+    async def content():
+        result = await session.call_tool(named("every_type"), {})
+        types = [item.type for item in result.content]
+        if REVISION >= "2025-03-26":
+            sound = next(item for item in result.content if item.type == "audio")
+            assert (sound.data, sound.mimeType) == (SOUND, "audio/wav"), sound
+        else:
+            blobs = [item.resource for item in result.content if item.type == "resource" and hasattr(item.resource, "blob")]
+            assert [(blob.blob, blob.mimeType) for blob in blobs] == [(SOUND, "audio/wav")], result
+        if REVISION >= "2025-06-18":
+            link = next(item for item in result.content if item.type == "resource_link")
+            assert (str(link.uri), link.name) == (MANUAL, "Manual"), link
+            assert result.structuredContent == {"length": 12}, result
+        else:
+            assert "resource_link" not in types, types
+            assert any(item.type == "text" and MANUAL in item.text and "Manual" in item.text for item in result.content), result
+        notes = [item.resource.text for item in result.content if item.type == "resource" and hasattr(item.resource, "text")]
+        assert notes == ["A note"], result
+
     await check(label, f"speaks {REVISION}", speaks)
     await check(label, "lists tools with the fields of its revision", lists)
     await check(label, "finds the boards", finds)
     await check(label, "a set volume shows in the status", volume)
     await check(label, "a photo is a picture", photo)
+    await check(label, "sound and links come in the types of its revision", content)
     await check(label, "an unknown tool is a protocol error -32602", unknown)
     await check(label, "a wrong argument is a result with isError that names it", wrong)
 

@@ -1,12 +1,8 @@
 """A tool provider with schemas that AI clients and their APIs are known to refuse. Runs until it is stopped."""
 
 import asyncio
-import json
-import os
 
-import websockets
-
-OWN_TOKEN, DEVICES = os.environ["SINEW_OWN_TOKEN"], os.environ["SINEW_DEVICES_URL"]
+from websocket_provider import serve
 
 
 def properties(**schemas):
@@ -41,6 +37,16 @@ SCHEMAS = {
                "propertyNames": {"maxLength": 3}, "dependentRequired": {"a": ["b"]}, "unevaluatedProperties": False,
                "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:x", "$comment": "y"},
     "deep": {},
+    "empty_objects": properties(a={"type": "object"}, b={"type": "object", "properties": {}, "additionalProperties": False},
+                                c={"type": "array", "items": {"type": "object"}},
+                                d={"type": "object", "additionalProperties": {"type": "string"}}),
+    "conditions": properties(a={"not": {"type": "string"}}, b={"if": {"type": "string"}, "then": {"maxLength": 3}},
+                             c={"type": "array", "items": False}, d={"oneOf": [{"const": number} for number in range(40)]},
+                             e={"anyOf": [properties(**{f"m{number}": {"type": "string"}}) for number in range(30)]}),
+    "json_value": {**properties(a={"$ref": "#/$defs/json"}), "$defs": {"json": {"anyOf": [
+        {"type": "string"}, {"type": "null"}, {"type": "array", "items": {"$ref": "#/$defs/json"}},
+        {"type": "object", "additionalProperties": {"$ref": "#/$defs/json"}}]}}},
+    "root_with_null": {"type": ["object", "null"], "properties": {"a": {"type": "string"}}},
     "42_starts_with_a_digit": {"type": "object"},
     "a.very.long.name/with odd characters, and far more than sixty-four of them in all": {"type": "object"},
 }
@@ -56,25 +62,4 @@ TOOLS = [
 ]
 
 
-def answer(message):
-    match message["method"]:
-        case "initialize":
-            return {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "hostile", "version": "1"}}
-        case "tools/list":
-            return {"tools": TOOLS}
-        case "tools/call":
-            return {"content": [{"type": "text", "text": "called"}]}
-    return {}
-
-
-async def main():
-    url = DEVICES.replace("/xiaozhi/v1/", "/mcp/") + "?token=" + OWN_TOKEN
-    async with websockets.connect(url) as socket:
-        async for frame in socket:
-            message = json.loads(frame)
-            if "id" in message and "method" in message:
-                await socket.send(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": answer(message)}))
-
-
-asyncio.run(main())
+asyncio.run(serve("hostile", TOOLS, {"content": [{"type": "text", "text": "called"}]}))

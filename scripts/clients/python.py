@@ -66,6 +66,14 @@ async def checks(label, client, version):
         magic = b"\x89PNG" if image.mime_type == "image/png" else b"\xff\xd8\xff"
         assert base64.b64decode(image.data).startswith(magic), image.mime_type
 
+    async def content():
+        result = await client.call_tool(named("every_type"), {})
+        items = {item.type: item for item in result.content}
+        assert items["audio"].mime_type == "audio/wav", items
+        assert str(items["resource_link"].uri) == "https://example.org/manual", items
+        assert items["resource"].resource.text == "A note", items
+        assert result.structured_content == {"length": 12}, result
+
     async def unknown():
         try:
             result = await client.call_tool("no_such_tool", {})
@@ -84,6 +92,7 @@ async def checks(label, client, version):
     await check(label, "finds the boards", finds)
     await check(label, "a set volume shows in the status", volume)
     await check(label, "a photo is a picture", photo)
+    await check(label, "sound and links come in the types of its revision", content)
     await check(label, "an unknown tool is a protocol error -32602", unknown)
     await check(label, "a wrong argument is a result with isError that names it", wrong)
 

@@ -1,0 +1,22 @@
+"""A tool provider that answers with every type of content. Runs until it is stopped."""
+
+import asyncio
+import base64
+
+from websocket_provider import serve
+
+SOUND = base64.b64encode(b"RIFF\x24\x00\x00\x00WAVE").decode()
+CONTENT = [
+    {"type": "text", "text": "All types"},
+    {"type": "audio", "data": SOUND, "mimeType": "audio/wav"},
+    {"type": "resource_link", "uri": "https://example.org/manual", "name": "Manual", "mimeType": "text/html"},
+    {"type": "resource", "resource": {"uri": "note://1", "mimeType": "text/plain", "text": "A note"}},
+]
+SCHEMA = {"type": "object", "properties": {"length": {"type": "integer"}}, "required": ["length"]}
+TOOL = {
+    "name": "every_type", "title": "Every type", "description": "Answers with every type of content",
+    "inputSchema": {"type": "object"}, "outputSchema": SCHEMA, "annotations": {"readOnlyHint": True},
+}
+
+
+asyncio.run(serve("media", [TOOL], {"content": CONTENT, "structuredContent": {"length": 12}}))
