@@ -174,7 +174,7 @@ pub(super) fn equal(one: &Value, two: &Value) -> bool {
 }
 
 /// The kinds a schema's `type` names; all without one.
-fn stated_kinds(schema: &Value) -> Option<Kinds> {
+pub(super) fn stated_kinds(schema: &Value) -> Option<Kinds> {
     let bit = |name: &Value| match name.as_str() {
         Some("null") => Some(1),
         Some("boolean") => Some(2),
@@ -224,7 +224,8 @@ pub(super) fn allowed(schema: &Value) -> Option<Vec<&Value>> {
     }
 }
 
-fn words(kinds: Kinds) -> String {
+/// The names of the types, as a schema lists them.
+pub(super) fn names_of(kinds: Kinds) -> Vec<&'static str> {
     let names = [(1, "null"), (2, "boolean"), (STRING, "string"), (ARRAY, "array"), (OBJECT, "object")];
     let mut found: Vec<&str> = names.iter().filter(|(bit, _)| kinds & bit != 0).map(|(_, name)| *name).collect();
     match kinds & NUMBER {
@@ -232,7 +233,11 @@ fn words(kinds: Kinds) -> String {
         INTEGER => found.push("integer"),
         _ => found.push("number"),
     }
-    if kinds == ALL { "anything".to_owned() } else { found.join(" or ") }
+    found
+}
+
+fn words(kinds: Kinds) -> String {
+    if kinds == ALL { "anything".to_owned() } else { names_of(kinds).join(" or ") }
 }
 
 fn types(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, before: Kinds, after: Kinds) {

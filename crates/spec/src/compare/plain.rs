@@ -29,9 +29,10 @@ pub(super) fn plain(schema: &Value) -> Value {
     }
 }
 
-fn refers(part: &Value) -> bool {
+pub(super) fn refers(part: &Value) -> bool {
+    let is_reference = |key: &str| matches!(key, "$ref" | "$dynamicRef" | "$recursiveRef");
     match part {
-        Value::Object(members) => members.iter().any(|(key, member)| key == "$ref" || refers(member)),
+        Value::Object(members) => members.iter().any(|(key, member)| is_reference(key) || refers(member)),
         Value::Array(items) => items.iter().any(refers),
         _ => false,
     }

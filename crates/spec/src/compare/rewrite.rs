@@ -4,9 +4,13 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Number, Value, json};
+use sinew_schema::{Cost, Meter, Rejection, Validator};
 use sinew_tool::Digest;
 
-use super::keywords::{allowed, is_annotation, kind_of, kinds as kinds_of, order};
+use super::keywords::{
+    INTEGER, NUMBER, allowed, is_annotation, kind_of, kinds as kinds_of, names_of, order, stated_kinds,
+};
+use super::plain::refers;
 
 type Keywords = Map<String, Value>;
 
@@ -83,6 +87,7 @@ fn once(mut members: Keywords) -> Value {
     dependencies(&mut members);
     idle(&mut members);
     unevaluated(&mut members);
+    whole_numbers(&mut members);
     integers(&mut members);
     if negation(&mut members) {
         return Value::Bool(false);
@@ -274,6 +279,23 @@ fn unevaluated(members: &mut Keywords) {
     }
 }
 
+/// A number that is a multiple of a whole one is an integer.
+fn whole_numbers(members: &mut Keywords) {
+    if members.get("multipleOf").and_then(Value::as_f64).is_none_or(|step| step < 1.0 || step.fract() != 0.0) {
+        return;
+    }
+    let whole = |name: &mut Value| {
+        if *name == "number" {
+            *name = json!("integer");
+        }
+    };
+    match members.get_mut("type") {
+        Some(Value::Array(names)) => names.iter_mut().for_each(whole),
+        Some(name) => whole(name),
+        None => {}
+    }
+}
+
 /// Limits and steps of integers.
 fn integers(members: &mut Keywords) {
     let types = members.get("type");
@@ -327,14 +349,53 @@ fn negation(members: &mut Keywords) -> bool {
         members.shift_remove("not");
         return false;
     }
-    let inner = not.as_object().filter(|inner| inner.len() == 1).and_then(|inner| inner.get("not")).cloned();
-    if let Some(inner) = inner {
+    let inner = asserted(not);
+    let Some((key, value)) = inner.as_slice().first().filter(|_| inner.len() == 1) else { return false };
+    let positive = match (*key, *value) {
+        ("not", inner) => Some(inner.clone()),
+        // None of several is each of them not, and the reverse.
+        ("anyOf", Value::Array(parts)) => Some(json!({"allOf": parts.iter().map(negated).collect::<Vec<_>>()})),
+        ("allOf", Value::Array(parts)) => Some(json!({"anyOf": parts.iter().map(negated).collect::<Vec<_>>()})),
+        ("type", kind) => other_types(kind),
+        ("required", Value::Array(names)) if members.get("type").is_some_and(|kind| kind == "object") => names
+            .first()
+            .and_then(Value::as_str)
+            .filter(|_| names.len() == 1)
+            .map(|name| json!({"properties": {name: false}})),
+        ("enum" | "const", _) => without_values(members, not),
+        _ => None,
+    };
+    if let Some(positive) = positive {
         members.shift_remove("not");
-        if let Value::Object(whole) = both(std::mem::take(members), inner) {
+        if let Value::Object(whole) = both(std::mem::take(members), positive) {
             *members = whole;
         }
     }
     false
+}
+
+fn negated(schema: &Value) -> Value {
+    all(Map::from_iter([("not".to_owned(), schema.clone())]))
+}
+
+/// The keywords of a schema that are not only text.
+fn asserted(schema: &Value) -> Vec<(&str, &Value)> {
+    let members = schema.as_object().into_iter().flatten();
+    members.filter(|(key, _)| !is_annotation(key)).map(|(key, value)| (key.as_str(), value)).collect()
+}
+
+/// The types that are left if these are excluded. Numbers that are not integers have no name.
+fn other_types(excluded: &Value) -> Option<Value> {
+    let left = !stated_kinds(&json!({ "type": excluded }))?;
+    (left & NUMBER != NUMBER & !INTEGER).then(|| json!({"type": names_of(left)}))
+}
+
+/// The listed values without those that are excluded.
+fn without_values(members: &Keywords, excluded: &Value) -> Option<Value> {
+    let values = members.get("enum")?.as_array()?;
+    let excluded: HashSet<Digest> = allowed(excluded)?.into_iter().map(Digest::of).collect();
+    let left: Vec<&Value> = values.iter().filter(|value| !excluded.contains(&Digest::of(value))).collect();
+    Some(json!({ "enum": left }))
 }
 
 /// Simplifies `allOf`: nested lists are flattened, what can move outside moves there, the
@@ -474,14 +535,19 @@ fn joined(key: &str, one: &Value, two: &Value) -> Option<Value> {
             }
             Some(Value::Object(whole))
         }
+        "enum" => {
+            let known: HashSet<Digest> = two.as_array()?.iter().map(Digest::of).collect();
+            Some(one.as_array()?.iter().filter(|value| known.contains(&Digest::of(value))).cloned().collect())
+        }
         "uniqueItems" => Some(json!(one == true || two == true)),
         "type" => {
-            let of = |value: &Value| kinds_of(&json!({ "type": value }));
-            match (of(one) & of(two) == of(one), of(one) & of(two) == of(two)) {
-                (true, _) => Some(one.clone()),
-                (_, true) => Some(two.clone()),
-                _ => None,
-            }
+            let [first, second] = [one, two].map(|kind| stated_kinds(&json!({ "type": kind })));
+            let (first, second) = (first?, second?);
+            Some(match first & second {
+                both if both == first => one.clone(),
+                both if both == second => two.clone(),
+                both => json!(names_of(both)),
+            })
         }
         "dependentRequired" => {
             let mut whole = one.as_object()?.clone();
@@ -527,6 +593,9 @@ fn alternatives(members: &mut Keywords) {
                 }
                 is_new
             });
+            if !asks {
+                remove_covered(&mut flat);
+            }
             members.insert("anyOf".to_owned(), Value::Array(flat));
         }
     }
@@ -535,6 +604,34 @@ fn alternatives(members: &mut Keywords) {
     {
         list.retain(|branch| *branch != Value::Bool(false));
     }
+}
+
+/// Removes alternatives that accept only what another one accepts as well.
+fn remove_covered(branches: &mut Vec<Value>) {
+    if branches.len() > 32 {
+        return;
+    }
+    let is_covered = |index: usize| {
+        let others = branches.iter().enumerate().filter(|(other, _)| *other != index);
+        others
+            .into_iter()
+            .any(|(other, wide)| covers(wide, &branches[index]) && (other < index || !covers(&branches[index], wide)))
+    };
+    let left: Vec<bool> = (0..branches.len()).map(|index| !is_covered(index)).collect();
+    let mut left = left.into_iter();
+    branches.retain(|_| left.next().unwrap_or(true));
+}
+
+/// Whether a schema obviously accepts all that another does: the other has each of its keywords, too.
+fn covers(wide: &Value, narrow: &Value) -> bool {
+    let Value::Object(_) = narrow else { return false };
+    let is_apart = |key: &str| {
+        !NEIGHBOURLY.contains(&key) || matches!(key, "not" | "anyOf" | "oneOf" | "allOf" | "enum" | "const" | "$ref")
+    };
+    asserted(wide).into_iter().all(|(key, value)| match key {
+        "type" => stated_kinds(wide).is_some_and(|kinds| kinds_of(narrow) & !kinds == 0),
+        key => is_apart(key) && narrow.get(key) == Some(value),
+    })
 }
 
 /// The values of a schema that is only an enum; a type that all values have does not matter.
@@ -568,6 +665,7 @@ fn choices(members: &mut Keywords) {
     {
         members.insert("enum".to_owned(), json!([only]));
     }
+    accepted_choices(members);
     let Some(values) = listed_here(members) else { return };
     let has = |wanted: bool| values.iter().any(|value| value.as_bool() == Some(wanted));
     let is_finite = values.iter().all(|value| value.is_boolean() || value.is_null());
@@ -586,6 +684,35 @@ fn choices(members: &mut Keywords) {
             members.shift_remove("type");
         }
     }
+}
+
+/// Beside a list of values, other keywords only decide which of them count.
+fn accepted_choices(members: &mut Keywords) {
+    const MOST: usize = 64;
+    let is_more = |key: &String| !matches!(key.as_str(), "enum" | "type") && !is_annotation(key);
+    let is_elsewhere = |(key, part): (&String, &Value)| {
+        key.starts_with('$') || key.starts_with("unevaluated") || key == "format" || refers(part)
+    };
+    let Some(Value::Array(values)) = members.get("enum").filter(|_| members.keys().any(is_more)) else { return };
+    if values.len() > MOST || members.iter().any(is_elsewhere) {
+        return;
+    }
+    let room = Cost { schemas: 1_000, ..Cost::default() };
+    let Ok(validator) = Validator::compile(&Value::Object(members.clone()), room) else { return };
+    if !validator.unenforced().is_empty() {
+        return;
+    }
+    let mut meter = Meter::new(10_000);
+    let mut left = Vec::new();
+    for value in values {
+        match validator.check(value, &mut meter) {
+            Ok(()) => left.push(value.clone()),
+            Err(Rejection::Failed(_)) => {}
+            Err(Rejection::Exhausted) => return,
+        }
+    }
+    members.retain(|key, _| !is_more(key));
+    members.insert("enum".to_owned(), Value::Array(left));
 }
 
 /// The values of `enum`, if each of them has the stated type.
@@ -625,7 +752,7 @@ fn is_never(members: &Keywords) -> bool {
     impossible("anyOf")
         || impossible("oneOf")
         || members.get("allOf").and_then(Value::as_array).is_some_and(|list| list.contains(&Value::Bool(false)))
-        || members.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty)
+        || ["enum", "type"].iter().any(|key| members.get(*key).and_then(Value::as_array).is_some_and(Vec::is_empty))
 }
 
 /// `oneOf` becomes `anyOf` if no value can match two of the alternatives.

@@ -170,7 +170,7 @@ fn significant(text: &str) -> impl Iterator<Item = String> + '_ {
 fn table_words(source: &str, rows: &[Span]) -> Vec<String> {
     let header = table::cells(source, rows[0]);
     let body: Vec<Vec<table::Cell>> = rows.iter().skip(2).map(|row| table::cells(source, *row)).collect();
-    let columns = table::columns(&header).or_else(|| table::guess(&header, &body)).unwrap_or_default();
+    let columns = table::columns(&header, &body).unwrap_or_default();
     let known = |index: usize| columns.get(index).is_some_and(|column| *column != Column::Other);
     let titles = header.iter().enumerate().filter(|(index, _)| !known(*index)).map(|(_, cell)| cell.text.clone());
     let cells = body.iter().flatten().filter(|cell| cell.said().is_some()).map(|cell| cell.text.clone());

@@ -61,7 +61,7 @@ struct ToolHeading {
     name: String,
 }
 
-/// The headings that begin tools. If one of them says `Tool:`, only those that do count.
+/// The headings that begin tools: those that say `Tool:`, and names with something below them that looks like one.
 fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Vec<Problem>) {
     let mut unread = Vec::new();
     let mut candidates = Vec::new();
@@ -78,7 +78,11 @@ fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Vec<Problem>)
         match names::tool(words.of(text)) {
             Some((name, confidence)) if confidence != Confidence::Listed || listed_below.is_some() => {
                 let start = ToolHeading { block: index, level, words, name };
-                candidates.push((start, confidence == Confidence::Explicit, std::mem::replace(&mut shallowest, level)));
+                candidates.push((
+                    start,
+                    confidence == Confidence::Explicit,
+                    std::mem::replace(&mut shallowest, usize::MAX),
+                ));
                 continue;
             }
             None if names::lists_tools(words.of(text)) => listed_below = Some(level),
@@ -86,7 +90,6 @@ fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Vec<Problem>)
         }
         shallowest = shallowest.min(level);
     }
-    let explicit = candidates.iter().any(|(_, explicit, _)| *explicit);
     let next: Vec<usize> = candidates.iter().skip(1).map(|(start, _, _)| start.block).chain([blocks.len()]).collect();
     let mut starts: Vec<ToolHeading> = Vec::new();
     let mut shallowest = usize::MAX;
@@ -94,11 +97,14 @@ fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Vec<Problem>)
         shallowest = shallowest.min(before);
         // A heading deeper than the tool around it is part of that tool.
         let inside = starts.last().is_some_and(|open| start.level > open.level && shallowest > open.level);
-        let meant = if explicit { is_explicit } else { looks_like_a_tool(text, &blocks[start.block + 1..next]) };
-        if meant && !inside {
+        let is_meant = is_explicit || looks_like_a_tool(text, &blocks[start.block + 1..next]);
+        if is_meant && !inside {
             shallowest = usize::MAX;
             starts.push(start);
-        } else if !inside && (!explicit || starts.last().is_none_or(|open| start.level <= open.level)) {
+            continue;
+        }
+        shallowest = shallowest.min(start.level);
+        if !inside {
             unread.push(not_read(&start));
         }
     }
@@ -132,7 +138,7 @@ fn end_of(blocks: &[Block], start: &ToolHeading, next: usize) -> usize {
 fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
     blocks.iter().any(|block| match &block.kind {
         BlockKind::Heading { text: words, .. } => names::section(words.of(text)).is_some(),
-        BlockKind::Table(rows) => super::table::columns(&super::table::cells(text, rows[0])).is_some(),
+        BlockKind::Table(lines) => schemas::columns(text, lines).is_some(),
         BlockKind::Fence { body, .. } => {
             let body = body.of(text);
             body.contains("inputSchema") || body.contains("parameters:") || body.contains("\"parameters\"")

@@ -129,12 +129,18 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
     SchemaReading { schema: merge(&place), notes, place }
 }
 
+/// The columns of a table that describes parameters or fields.
+pub(crate) fn columns(text: &str, lines: &[Span]) -> Option<Vec<Column>> {
+    let rows: Vec<Vec<Cell>> = lines.iter().skip(2).map(|line| table::cells(text, *line)).collect();
+    table::columns(&table::cells(text, lines[0]), &rows)
+}
+
 /// Takes a table of parameters out of the prose, for tools that have no section for it.
 pub(crate) fn take_lone_table(text: &str, pieces: &mut Vec<Piece>) -> Option<Piece> {
     let index = pieces.iter().position(|piece| {
-        let BlockKind::Table(rows) = &piece.kind else { return false };
-        let columns = table::columns(&table::cells(text, rows[0]));
-        columns.is_some_and(|columns| columns.contains(&Column::Type) || columns.contains(&Column::Required))
+        let BlockKind::Table(lines) = &piece.kind else { return false };
+        columns(text, lines)
+            .is_some_and(|columns| columns.contains(&Column::Type) || columns.contains(&Column::Required))
     })?;
     let piece = pieces[index].clone();
     remove(pieces, index);
@@ -188,9 +194,7 @@ fn take_table(text: &str, lines: &[Span], place: &mut SchemaSource) -> bool {
     if place.table.is_some() {
         return false;
     }
-    let header = table::cells(text, lines[0]);
-    let body: Vec<Vec<table::Cell>> = lines.iter().skip(2).map(|line| table::cells(text, *line)).collect();
-    let Some(columns) = table::columns(&header).or_else(|| table::guess(&header, &body)) else { return false };
+    let Some(columns) = columns(text, lines) else { return false };
     let rows = lines.iter().skip(2).filter_map(|line| rows::read(text, *line, &columns)).collect();
     place.table = Some(FieldTable { header: lines[0], columns, rows });
     true

@@ -74,57 +74,73 @@ pub fn escape(text: &str) -> String {
     prose::one_line(text).replace("\\|", "\\ |").replace('|', "\\|")
 }
 
-/// The meaning of the header's columns, if the table describes parameters or fields: it must
-/// name things and give a type or a description.
-pub fn columns(header: &[Cell]) -> Option<Vec<Column>> {
+/// The meaning of a table's columns, if it describes parameters or fields: it must name things and give a type or a
+/// description. Titles decide; columns with other titles are recognised by their cells.
+pub fn columns(header: &[Cell], rows: &[Vec<Cell>]) -> Option<Vec<Column>> {
     let mut columns: Vec<Column> = header.iter().map(|cell| column(&cell.text)).collect();
-    // Whatever its title, the last column of a table of names and types is the description.
-    if columns.contains(&Column::Name)
-        && columns.contains(&Column::Type)
-        && !columns.contains(&Column::Description)
-        && header.last().is_some_and(|cell| !is_detail(&cell.text))
-        && let Some(last) = columns.last_mut().filter(|last| **last == Column::Other)
-    {
-        *last = Column::Description;
-    }
-    let has = |column: Column| columns.contains(&column);
-    (has(Column::Name) && (has(Column::Type) || has(Column::Description))).then_some(columns)
-}
-
-/// The meaning of columns with other titles, guessed from the cells: names in the first column, and
-/// one of them a column of types.
-pub fn guess(header: &[Cell], rows: &[Vec<Cell>]) -> Option<Vec<Column>> {
-    if rows.is_empty() || header.len() < 2 {
-        return None;
-    }
-    let all = |index: usize, fits: &dyn Fn(&str) -> bool| {
-        rows.iter().all(|row| row.get(index).is_some_and(|cell| fits(&prose::unmark(&cell.text))))
+    let all = |index: usize, fits: fn(&str) -> bool| {
+        !rows.is_empty() && rows.iter().all(|row| row.get(index).is_some_and(|cell| fits(&prose::unmark(&cell.text))))
     };
-    let is_name = |text: &str| {
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+    let is_named = columns.contains(&Column::Name);
+    let others = |columns: &[Column], fits: fn(&str) -> bool| -> Vec<usize> {
+        (0..columns.len()).filter(|index| columns[*index] == Column::Other && all(*index, fits)).collect()
     };
-    let is_type = |text: &str| super::types::read(text).is_some();
-    let is_choice =
-        |text: &str| matches!(text.to_lowercase().as_str(), "yes" | "no" | "true" | "false" | "required" | "optional");
-    if !all(0, &is_name) {
-        return None;
-    }
-    let mut columns: Vec<Column> = header.iter().map(|cell| column(&cell.text)).collect();
-    columns[0] = Column::Name;
-    for index in 1..columns.len() {
-        if columns[index] == Column::Other {
-            columns[index] = match () {
-                () if !columns.contains(&Column::Type) && all(index, &is_type) => Column::Type,
-                () if !columns.contains(&Column::Required) && all(index, &is_choice) => Column::Required,
-                () => Column::Other,
-            };
+    if !is_named {
+        // `path` may be a name or a type.
+        let names = others(&columns, is_name);
+        let sure = names.iter().find(|index| columns.contains(&Column::Type) || !all(**index, is_type));
+        if let Some(index) = sure.or(names.first()) {
+            columns[*index] = Column::Name;
         }
     }
-    let last = columns.len() - 1;
-    if !columns.contains(&Column::Description) && columns[last] == Column::Other {
-        columns[last] = Column::Description;
+    for (meaning, fits) in [(Column::Type, is_type as fn(&str) -> bool), (Column::Required, is_choice)] {
+        if !columns.contains(&meaning)
+            && let Some(index) = others(&columns, fits).first()
+        {
+            columns[*index] = meaning;
+        }
     }
-    columns.contains(&Column::Type).then_some(columns)
+    let has = |columns: &[Column], column: Column| columns.contains(&column);
+    // Whatever its title, the last other column of a table of names and types is the description.
+    if has(&columns, Column::Name) && has(&columns, Column::Type) && !has(&columns, Column::Description) {
+        let free = |index: &usize| columns[*index] == Column::Other && !is_detail(&header[*index].text);
+        if let Some(index) = (0..columns.len()).rev().find(free) {
+            columns[index] = Column::Description;
+        }
+    }
+    let describes = has(&columns, Column::Type) || is_named && has(&columns, Column::Description);
+    (has(&columns, Column::Name) && describes).then_some(columns)
+}
+
+fn is_name(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+        && text.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+fn is_type(text: &str) -> bool {
+    super::types::read(text).is_some()
+}
+
+/// Whether a cell answers whether something is required.
+fn is_choice(text: &str) -> bool {
+    matches!(
+        text.to_lowercase().as_str(),
+        "yes"
+            | "no"
+            | "true"
+            | "false"
+            | "y"
+            | "n"
+            | "required"
+            | "optional"
+            | "mandatory"
+            | "✓"
+            | "✔"
+            | "✅"
+            | "✗"
+            | "✘"
+            | "❌"
+    )
 }
 
 /// A column beside the description that is never one itself.
@@ -135,8 +151,17 @@ fn is_detail(title: &str) -> bool {
     )
 }
 
+/// What a title says, also with a remark: `Required (Y/N)`, `Type / Format`.
 fn column(title: &str) -> Column {
-    match prose::unmark(title).to_lowercase().as_str() {
+    let title = prose::unmark(title).to_lowercase();
+    match known_column(title.trim()) {
+        Column::Other => known_column(title.split(['(', '/', '[', ':', ',']).next().unwrap_or_default().trim()),
+        known => known,
+    }
+}
+
+fn known_column(title: &str) -> Column {
+    match title {
         "parameter name" | "parameter" | "param" | "name" | "field name" | "field" | "argument" | "argument name"
         | "key" | "property" | "input" | "output" | "arg" | "option" | "attribute" | "variable" | "return field"
         | "property name" | "input name" | "parameters" => Column::Name,
@@ -170,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_column_of_units_is_not_the_description() {
-        let header = |row: &str| columns(&cells(row, Span::new(0, row.len())));
+        let header = |row: &str| columns(&cells(row, Span::new(0, row.len())), &[]);
         use Column::{Description, Name, Other, Required, Type};
         assert_eq!(
             header("| Name | Kind | Must | What | Unit |"),
@@ -178,6 +203,32 @@ mod tests {
         );
         assert_eq!(header("| Name | Type | Unit |"), Some(vec![Name, Type, Other]));
         assert_eq!(header("| Name | Type | Bedeutung |"), Some(vec![Name, Type, Description]));
+    }
+
+    #[test]
+    fn columns_with_other_titles_are_recognised_by_their_cells() {
+        use Column::*;
+        let table = |header: &str, row: &str| {
+            columns(&cells(header, Span::new(0, header.len())), &[cells(row, Span::new(0, row.len()))])
+        };
+        for (header, row, expected) in [
+            ("| Flag | Format | Explanation |", "| `path` | string | The file |", Some(vec![Name, Type, Description])),
+            (
+                "| Parameter | Shape | Description | Y/N |",
+                "| `path` | `array[string]` | The files | ✅ |",
+                Some(vec![Name, Type, Description, Required]),
+            ),
+            (
+                "| No. | Argument | Type / Format | Required (Y/N) | What happens | Since |",
+                "| 1 | `path` | string | yes | Reads it | 1.2 |",
+                Some(vec![Other, Name, Type, Required, Description, Other]),
+            ),
+            ("| Typ | Feld | Bedeutung |", "| string | `pfad` | Die Datei |", Some(vec![Type, Name, Description])),
+            ("| Phase | Action |", "| one | `read the file` |", None),
+            ("| Property | Value |", "| author | Ann Lee |", None),
+        ] {
+            assert_eq!(table(header, row), expected, "{header}");
+        }
     }
 
     #[test]
@@ -191,7 +242,7 @@ mod tests {
     #[test]
     fn headers_are_understood_or_left_alone() {
         use Column::*;
-        let header = |row: &str| columns(&cells(row, Span::new(0, row.len())));
+        let header = |row: &str| columns(&cells(row, Span::new(0, row.len())), &[]);
         assert_eq!(
             header("| Parameter Name | Type | Required | Description | Example Value |"),
             Some(vec![Name, Type, Required, Description, Example])

@@ -96,3 +96,40 @@ fn text_without_a_section_is_printed_unchanged() {
     let again = print::render_document("T", &Document::parse(&rendered.text));
     assert_eq!(again.text, rendered.text);
 }
+
+#[test]
+fn tools_in_other_forms_are_read_beside_canonical_ones() {
+    let text = "\
+# Lamps - MCP Tool Specification
+
+## Tool: `lamp_on`
+
+Switches a lamp on.
+
+### 3. Input Schema (Parameters)
+
+| Parameter Name | Type | Required | Description | Example Value |
+|---|---|---|---|---|
+| `lamp` | `string` | Yes | Which lamp | `\"desk\"` |
+
+### lamp_details
+
+More about lamps.
+
+## lamp_off
+
+- **Description**: Switches a lamp off.
+- **Parameters**:
+  - `lamp` (string, required): Which lamp
+
+## lamp_colours
+
+Colours that lamps know.
+";
+    let document = Document::parse(text);
+    let tools: Vec<&str> = document.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(tools, ["lamp_on", "lamp_off"]);
+    assert_eq!(document.tools[1].input["required"], serde_json::json!(["lamp"]));
+    let unread: Vec<&str> = document.problems.iter().map(|problem| problem.span.of(&document.text)).collect();
+    assert_eq!(unread, ["lamp_colours"]);
+}

@@ -40,13 +40,11 @@ pub(super) fn json(files: &[FileReport<'_>]) -> Value {
     json!({"files": files.iter().map(file).collect::<Vec<_>>()})
 }
 
-/// The address of a reference page. Without a homepage a stable URN, since SARIF needs an
-/// absolute address.
-fn address(page: &str) -> String {
-    match env!("CARGO_PKG_HOMEPAGE").trim_end_matches('/') {
-        "" => format!("urn:sinew:{page}"),
-        home => format!("{home}/{page}"),
-    }
+/// The address of a reference page; `None` where the package names no homepage, since an address that nobody can open
+/// helps less than the text of the rule, which is there anyway.
+fn address(homepage: &str, page: &str) -> Option<String> {
+    let home = homepage.trim_end_matches('/');
+    (!home.is_empty()).then(|| format!("{home}/{page}"))
 }
 
 pub(super) fn sarif(linter: &Linter, files: &[FileReport<'_>]) -> Value {
@@ -55,19 +53,22 @@ pub(super) fn sarif(linter: &Linter, files: &[FileReport<'_>]) -> Value {
         Severity::Warning => "warning",
         Severity::Advice => "note",
     };
-    let page = address(linter.page);
+    let page = address(env!("CARGO_PKG_HOMEPAGE"), linter.page);
     let rules: Vec<Value> = linter
         .rules
         .iter()
         .map(|rule| {
-            json!({
+            let mut value = json!({
                 "id": rule.id,
                 "shortDescription": {"text": rule.title},
                 "fullDescription": {"text": rule.why},
-                "helpUri": format!("{page}#{}", rule.id),
                 "help": {"text": rule.explain(), "markdown": rule.explain()},
                 "defaultConfiguration": {"level": level(rule.severity)},
-            })
+            });
+            if let Some(page) = &page {
+                value["helpUri"] = json!(format!("{page}#{}", rule.id));
+            }
+            value
         })
         .collect();
     let result = |file: &FileReport<'_>, finding: &Finding| {
@@ -85,12 +86,10 @@ pub(super) fn sarif(linter: &Linter, files: &[FileReport<'_>]) -> Value {
     };
     let results: Vec<Value> =
         files.iter().flat_map(|file| file.findings.iter().map(move |finding| result(file, finding))).collect();
-    let driver = json!({
-        "name": linter.name,
-        "version": env!("CARGO_PKG_VERSION"),
-        "informationUri": page,
-        "rules": rules,
-    });
+    let mut driver = json!({"name": linter.name, "version": env!("CARGO_PKG_VERSION"), "rules": rules});
+    if let Some(page) = &page {
+        driver["informationUri"] = json!(page);
+    }
     let mut run = json!({"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results});
     let cut: Vec<Value> = files.iter().filter(|file| file.findings.more() > 0).map(notification).collect();
     if !cut.is_empty() {
