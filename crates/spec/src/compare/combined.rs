@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use sinew_tool::Digest;
 
 use super::keywords::{OBJECT, allowed, get, is_annotation, kinds};
+use super::plain::refers;
 use super::schema::{ANYTHING, ValueEffect, Walker};
 
 fn list<'a>(schema: &'a Value, key: &str) -> Option<&'a [Value]> {
@@ -41,13 +42,22 @@ pub(super) fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a 
                     });
                 }
             }
-            (Some(_), None) => walker.below(&[key], |walker| {
-                walker.report(
-                    "alternatives-removed",
-                    ValueEffect::Widens,
-                    "a value need not match one of the alternatives any more",
-                );
-            }),
+            (Some(one), None) => {
+                // Every value accepted now matched one of them.
+                let fits = key == "anyOf"
+                    && !refers(old)
+                    && !refers(new)
+                    && one.iter().any(|branch| implies(walker, new, branch));
+                if !fits {
+                    walker.below(&[key], |walker| {
+                        walker.report(
+                            "alternatives-removed",
+                            ValueEffect::Widens,
+                            "a value need not match one of the alternatives any more",
+                        );
+                    });
+                }
+            }
             (Some(one), Some(two)) => {
                 let alone = alone && is_only(old, key) && is_only(new, key);
                 walker.below(&[key], |walker| alternatives(walker, one, two, key == "oneOf", alone));

@@ -138,11 +138,38 @@ fn tuples(members: &mut Keywords) {
         // Beside one schema for all items it has no effect.
         members.shift_remove("additionalItems");
     }
+    short_arrays(members);
     if members.get("items").is_some_and(is_true) {
         members.shift_remove("items");
     }
     if members.get("prefixItems").and_then(Value::as_array).is_some_and(Vec::is_empty) {
         members.shift_remove("prefixItems");
+    }
+}
+
+/// No further items is a largest number of items, and what would be beyond it does not matter.
+fn short_arrays(members: &mut Keywords) {
+    let prefix = members.get("prefixItems").map_or(Some(0), |prefix| prefix.as_array().map(Vec::len));
+    let Some(prefix) = prefix.filter(|_| !members.keys().any(|key| key.starts_with("unevaluated"))) else { return };
+    let stated = members.get("maxItems").map(Value::as_u64);
+    let closed = (members.get("items") == Some(&Value::Bool(false))).then_some(prefix as u64);
+    let most = match (stated, closed) {
+        (Some(None), _) | (None, None) => return,
+        (Some(Some(most)), closed) => closed.map_or(most, |closed| most.min(closed)),
+        (None, Some(closed)) => closed,
+    };
+    if most > prefix as u64 {
+        return;
+    }
+    members.insert("maxItems".to_owned(), json!(most));
+    members.shift_remove("items");
+    if let Some(Value::Array(mut parts)) = members.shift_remove("prefixItems") {
+        parts.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        let are_alike = parts.windows(2).all(|pair| pair[0] == pair[1]);
+        match parts.first() {
+            Some(first) if are_alike => members.insert("items".to_owned(), first.clone()),
+            _ => members.insert("prefixItems".to_owned(), Value::Array(parts)),
+        };
     }
 }
 
@@ -209,6 +236,13 @@ fn idle(members: &mut Keywords) {
     if !members.contains_key("contains") {
         members.shift_remove("minContains");
         members.shift_remove("maxContains");
+    } else if !asks
+        && members.get("contains").is_some_and(is_true)
+        && !["minContains", "maxContains"].iter().any(|key| members.contains_key(*key))
+    {
+        let least = members.get("minItems").and_then(Value::as_u64).unwrap_or(0).max(1);
+        members.shift_remove("contains");
+        members.insert("minItems".to_owned(), json!(least));
     } else if is(members, "minContains", 1) {
         members.shift_remove("minContains");
     } else if is(members, "minContains", 0) && !members.contains_key("maxContains") && !asks {
@@ -306,7 +340,9 @@ fn integers(members: &mut Keywords) {
     if !whole {
         return;
     }
-    if members.get("multipleOf").and_then(Value::as_f64) == Some(1.0) {
+    if let Some(Value::Number(step)) = members.get("multipleOf")
+        && divides(step, &Number::from(1)) == Some(true)
+    {
         members.shift_remove("multipleOf");
     }
     for (plain, exclusive, is_lower) in [("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false)]
@@ -363,6 +399,7 @@ fn negation(members: &mut Keywords) -> bool {
             .filter(|_| names.len() == 1)
             .map(|name| json!({"properties": {name: false}})),
         ("enum" | "const", _) => without_values(members, not),
+        (key, Value::Number(limit)) => beyond(members, key, limit),
         _ => None,
     };
     if let Some(positive) = positive {
@@ -390,9 +427,38 @@ fn other_types(excluded: &Value) -> Option<Value> {
     (left & NUMBER != NUMBER & !INTEGER).then(|| json!({"type": names_of(left)}))
 }
 
+/// The limit that begins where another one ends, for values of the only type it applies to.
+fn beyond(members: &Keywords, key: &str, limit: &Number) -> Option<Value> {
+    let kind = members.get("type")?.as_str()?;
+    let is_number = matches!(kind, "integer" | "number");
+    let opposite = match (key, kind) {
+        ("minimum", _) if is_number => "exclusiveMaximum",
+        ("exclusiveMinimum", _) if is_number => "maximum",
+        ("maximum", _) if is_number => "exclusiveMinimum",
+        ("exclusiveMaximum", _) if is_number => "minimum",
+        ("minLength", "string") => "maxLength",
+        ("maxLength", "string") => "minLength",
+        ("minItems", "array") => "maxItems",
+        ("maxItems", "array") => "minItems",
+        ("minProperties", "object") => "maxProperties",
+        ("maxProperties", "object") => "minProperties",
+        _ => return None,
+    };
+    let step = match key {
+        _ if is_number => return Some(json!({ opposite: limit })),
+        key if key.starts_with("min") => limit.as_u64()?.checked_sub(1)?,
+        _ => limit.as_u64()?.checked_add(1)?,
+    };
+    Some(json!({ opposite: step }))
+}
+
 /// The listed values without those that are excluded.
 fn without_values(members: &Keywords, excluded: &Value) -> Option<Value> {
-    let values = members.get("enum")?.as_array()?;
+    let values = match (members.get("enum"), members.get("type")) {
+        (Some(values), _) => values.as_array()?.as_slice(),
+        (None, Some(Value::String(kind))) => values_of(kind)?,
+        _ => return None,
+    };
     let excluded: HashSet<Digest> = allowed(excluded)?.into_iter().map(Digest::of).collect();
     let left: Vec<&Value> = values.iter().filter(|value| !excluded.contains(&Digest::of(value))).collect();
     Some(json!({ "enum": left }))
@@ -604,6 +670,15 @@ fn alternatives(members: &mut Keywords) {
     {
         list.retain(|branch| *branch != Value::Bool(false));
     }
+    for key in ["anyOf", "oneOf"] {
+        // One alternative is a condition.
+        let only = members.get(key).and_then(Value::as_array).filter(|list| list.len() == 1).cloned();
+        if let Some(only) = only.filter(|_| matches!(members.get("allOf"), None | Some(Value::Array(_)))) {
+            members.shift_remove(key);
+            let all = members.entry("allOf").or_insert_with(|| json!([]));
+            all.as_array_mut().into_iter().for_each(|all| all.extend(only.iter().cloned()));
+        }
+    }
 }
 
 /// Removes alternatives that accept only what another one accepts as well.
@@ -637,12 +712,26 @@ fn covers(wide: &Value, narrow: &Value) -> bool {
 /// The values of a schema that is only an enum; a type that all values have does not matter.
 fn listed(schema: &Value) -> Option<Vec<&Value>> {
     let members = schema.as_object()?;
+    if let [("type", Value::String(kind))] = asserted(schema).as_slice()
+        && let Some(values) = values_of(kind)
+    {
+        return Some(values.iter().collect());
+    }
     let plain = members.iter().all(|(key, _)| matches!(key.as_str(), "const" | "enum" | "type") || is_annotation(key));
     let values = allowed(schema).filter(|_| plain)?;
     let kinds = kinds_of(&json!({"type": members.get("type").cloned().unwrap_or_else(|| {
         json!(["null", "boolean", "number", "string", "array", "object"])
     })}));
     values.iter().all(|value| kind_of(value) & kinds != 0).then_some(values)
+}
+
+/// The values of a type that has only a few.
+fn values_of(kind: &str) -> Option<&'static [Value]> {
+    match kind {
+        "null" => Some(&[Value::Null]),
+        "boolean" => Some(&[Value::Bool(true), Value::Bool(false)]),
+        _ => None,
+    }
 }
 
 /// Every form of a list of values becomes `enum`; null alone, or both booleans, become the type.

@@ -10,7 +10,7 @@ use super::parts::{self, Piece, even, prose_of};
 use super::schemas::{self, SchemaReading};
 use super::{Document, Format, Problem, meta, prose};
 use crate::lint::rules;
-use crate::model::{Example, SchemaRole, ToolSpecification};
+use crate::model::{Example, SchemaRole, Section, ToolSpecification};
 use sinew_tool::finding::Span;
 
 pub(super) fn read(text: &str) -> Document {
@@ -104,11 +104,69 @@ fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Vec<Problem>)
             continue;
         }
         shallowest = shallowest.min(start.level);
-        if !inside {
-            unread.push(not_read(&start));
+        match starts.last() {
+            Some(around) if inside && is_meant => unread.push(nested(&start, around)),
+            _ if inside => {}
+            _ => unread.push(not_read(&start)),
         }
     }
+    unread.extend(untitled(text, blocks, &starts));
+    unread.sort_by_key(|problem| problem.span);
     (starts, unread)
+}
+
+/// Headings that are no names of tools although parameters are described right below them.
+fn untitled(text: &str, blocks: &[Block], starts: &[ToolHeading]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let mut inside = 0;
+    for (index, block) in blocks.iter().enumerate() {
+        if let Some(at) = starts.iter().position(|start| start.block == index) {
+            let next = starts.get(at + 1).map_or(blocks.len(), |next| next.block);
+            inside = end_of(blocks, &starts[at], next);
+        }
+        let BlockKind::Heading { text: words, .. } = block.kind else { continue };
+        if is_further(text, block) {
+            break;
+        }
+        let title = words.of(text);
+        if index < inside || names::tool(title).is_some() || names::section(title).is_some() {
+            continue;
+        }
+        let body = blocks[index + 1..].iter().take_while(|block| match block.kind {
+            BlockKind::Heading { text: words, .. } => names::section(words.of(text)).is_some(),
+            _ => true,
+        });
+        if body.clone().any(|block| labels_input(text, block)) {
+            let message = format!(
+                "\"{}\" describes parameters and was not read as a tool, because it is not a name; write the heading as \
+                 `## Tool: `name``",
+                sinew_tool::text::clip(title)
+            );
+            found.push(Problem { rule: &rules::TOOL_UNREAD, span: words, message });
+        }
+    }
+    found
+}
+
+/// Whether a heading or a bold label says that parameters follow.
+fn labels_input(text: &str, block: &Block) -> bool {
+    let is_input = |words: &str| names::section(words) == Some(Section::Input) && names::announces_parameters(words);
+    match &block.kind {
+        BlockKind::Heading { text: words, .. } => is_input(words.of(text)),
+        BlockKind::Prose(lines) => {
+            lines.iter().any(|line| names::bold(line.of(text)).is_some_and(|(words, _)| is_input(words)))
+        }
+        _ => false,
+    }
+}
+
+fn nested(start: &ToolHeading, around: &ToolHeading) -> Problem {
+    let [name, outer] = [&start.name, &around.name].map(|name| sinew_tool::text::clip(name));
+    let message = format!(
+        "`{name}` looks like a tool and was read as a part of `{outer}`, whose heading is above it; if it is a tool of its \
+         own, write the heading as `## Tool: `{name}``"
+    );
+    Problem { rule: &rules::TOOL_UNREAD, span: start.words, message }
 }
 
 /// Whether a block begins the part after all tools. Inside a tool the same heading is a section of it.

@@ -16,7 +16,7 @@ pub(crate) enum Confidence {
 
 /// The tool that a heading begins.
 pub(crate) fn tool(words: &str) -> Option<(String, Confidence)> {
-    let words = words.trim();
+    let words = without_number(words.trim());
     if let Some(prefix) = words.get(..4).filter(|prefix| prefix.eq_ignore_ascii_case("tool")) {
         let rest = words[prefix.len()..].trim_start();
         let rest = match rest.strip_prefix(':') {
@@ -38,6 +38,13 @@ pub(crate) fn tool(words: &str) -> Option<(String, Confidence)> {
     }
     let confidence = if words.contains('_') { Confidence::Likely } else { Confidence::Listed };
     Some((words.to_owned(), confidence))
+}
+
+/// A heading without its number: `2. read_file`, `3.1) Tool: x`.
+fn without_number(words: &str) -> &str {
+    let rest = words.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_numbered = rest.len() < words.len() && rest.starts_with([' ', ')']);
+    if is_numbered { rest.trim_start_matches([')', ' ']) } else { words }
 }
 
 /// Whether the tools of the document are listed below this heading.
@@ -108,6 +115,12 @@ pub(crate) fn section(words: &str) -> Option<Section> {
         | "safety" => Section::Security,
         _ => return None,
     })
+}
+
+/// Whether a title says parameters and nothing else; "Options" or "Schema" may be about anything.
+pub(crate) fn announces_parameters(title: &str) -> bool {
+    let title = title.to_lowercase();
+    ["parameter", "argument", "input"].iter().any(|word| title.contains(word))
 }
 
 /// The bold label at the start of a line that acts as a heading, with the rest of the line:

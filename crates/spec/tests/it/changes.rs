@@ -100,6 +100,35 @@ const PAIRS: &[(Second, &str, &str)] = &[
     (Same, r#"{"type": "array", "items": true}"#, r#"{"type": "array"}"#),
     (Same, r#"{"type": "object", "patternProperties": {}, "properties": {}}"#, r#"{"type": "object"}"#),
     (Same, r#"{"const": 1}"#, r#"{"const": 1.0}"#),
+    (
+        Same,
+        r#"{"type": ["string", "null"], "enum": ["a", "b", null]}"#,
+        r#"{"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}]}"#,
+    ),
+    (Same, r#"{"anyOf": [{"const": "a"}, {"const": "b"}, {"type": "null"}]}"#, r#"{"enum": ["a", "b", null]}"#),
+    (Same, r#"{"type": "boolean", "enum": [true]}"#, r#"{"type": "boolean", "not": {"const": false}}"#),
+    (Same, r#"{"type": "integer", "multipleOf": 0.5}"#, r#"{"type": "integer"}"#),
+    (Same, r#"{"type": "array", "contains": true}"#, r#"{"type": "array", "minItems": 1}"#),
+    (Same, r#"{"type": "array", "maxItems": 0}"#, r#"{"type": "array", "items": false}"#),
+    (
+        Same,
+        r#"{"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "number"}}"#,
+        r#"{"type": "array", "minItems": 2, "prefixItems": [{"type": "number"}, {"type": "number"}], "items": false}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "maxItems": 1}"#,
+        r#"{"type": "array", "items": {"type": "string"}, "maxItems": 1}"#,
+    ),
+    (
+        Wider,
+        r#"{"type": "array", "prefixItems": [{"type": "string"}], "items": false}"#,
+        r#"{"type": "array", "prefixItems": [{"type": "string"}]}"#,
+    ),
+    (Same, r#"{"type": "number", "minimum": 0}"#, r#"{"type": "number", "not": {"exclusiveMaximum": 0}}"#),
+    (Same, r#"{"type": "string", "maxLength": 3}"#, r#"{"type": "string", "not": {"minLength": 4}}"#),
+    (Same, r#"{"type": "array", "minItems": 3}"#, r#"{"type": "array", "not": {"maxItems": 2}}"#),
+    (Wider, r#"{"type": "string", "not": {"minLength": 2}}"#, r#"{"type": "string", "maxLength": 4}"#),
     (Same, r#"{"type": "object", "additionalProperties": {}}"#, r#"{"type": "object", "additionalProperties": true}"#),
     (
         Same,
@@ -477,6 +506,7 @@ fn assert_classes(pairs: &[(Second, &str, &str)]) {
         false_alarms.len(),
         undecided.len()
     );
+    false_alarms.iter().for_each(|case| println!("called breaking: {case}"));
     assert!(total >= 300, "{total}");
     assert!(missed.is_empty(), "{}", missed.join("\n\n"));
     assert!(false_alarms.len() * 100 <= harmless * 3, "{}", false_alarms.join("\n\n"));

@@ -125,11 +125,31 @@ More about lamps.
 ## lamp_colours
 
 Colours that lamps know.
+
+## 4. lamp_list
+
+`filter`
+: string, optional. Only lamps that match.
+
+### lamp_find
+
+**Parameters**:
+
+- `name` (string): What to look for
+
+## Dim a lamp
+
+- **Parameters**:
+  - `level` (integer, required): Percent
 ";
     let document = Document::parse(text);
     let tools: Vec<&str> = document.tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(tools, ["lamp_on", "lamp_off"]);
+    assert_eq!(tools, ["lamp_on", "lamp_off", "lamp_list"]);
     assert_eq!(document.tools[1].input["required"], serde_json::json!(["lamp"]));
     let unread: Vec<&str> = document.problems.iter().map(|problem| problem.span.of(&document.text)).collect();
-    assert_eq!(unread, ["lamp_colours"]);
+    assert_eq!(unread, ["lamp_colours", "lamp_find", "Dim a lamp"]);
+    let says = |index: usize, words: &str| assert!(document.problems[index].message.contains(words));
+    says(0, "nothing below it describes parameters");
+    says(1, "was read as a part of `lamp_list`");
+    says(2, "it is not a name");
 }
