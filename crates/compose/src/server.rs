@@ -14,7 +14,7 @@ use sinew_front::dialout::{self, EndpointAddress};
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{Gateway, OpenError, Shape};
 use sinew_phones::adb;
-use sinew_tool::DeviceKey;
+use sinew_tool::{DeviceKey, ToolUse};
 use tokio::net::{TcpListener, TcpSocket, UdpSocket};
 use tokio_util::sync::CancellationToken;
 
@@ -61,6 +61,8 @@ pub struct ServerSettings {
     pub phones: Option<adb::PhoneOptions>,
     /// Devices that the configuration names one by one.
     pub families: FamilyPlans,
+    /// Where routines are; by default in the state directory.
+    pub routines: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,6 +258,11 @@ impl GatewayServer {
         }
 
         let families = RunningFamilies::spawn(settings.families, &gateway, &all_boards, &mut device_tasks);
+
+        let directory = settings.routines.unwrap_or_else(|| settings.state.join("routines"));
+        let (announce, effects) = (gateway.announce(), gateway.clone());
+        let effect_of = Arc::new(move |uses: &[ToolUse]| effects.worst_effect(uses));
+        device_tasks.spawn(|shutdown| sinew_routines::run(directory, effect_of, announce, shutdown));
 
         state::write_addresses(&settings.state, &addresses)?;
         gateway.set_url(&addresses.url);

@@ -11,11 +11,12 @@ use sinew_tool::text::clean;
 use sinew_tool::{Args, Call, Caller, Content, Device, Effect, ErrorKind, Outcome, Silent, Status, Tool, ToolError};
 use tokio::time::Instant;
 
+use crate::access::Agreement;
 use crate::budgets;
 use crate::gateway::Gateway;
 use crate::journal::{JournalDraft, Screens};
 use crate::label_call::LabelCall;
-use crate::nested::AsCaller;
+use crate::nested::{AsCaller, Nesting};
 use crate::principal::{Principal, Role};
 use crate::record::{CallRecord, weigh, weigh_value};
 use crate::redaction;
@@ -72,13 +73,13 @@ impl Request {
 impl Gateway {
     /// Calls a tool by its public name. Dropping the future cancels the call.
     pub async fn call(&self, request: Request) -> Result<Outcome, ToolError> {
-        self.start(None, request, 0).await
+        self.start(None, request, Nesting::default()).await
     }
 
     /// Calls a tool of a device that is given by id or given name, or of all devices with a label (`label:NAME`).
     /// `request.name` is the device's own name for the tool, or its folded public one.
     pub async fn call_on(&self, device: &str, request: Request) -> Result<Outcome, ToolError> {
-        self.start(Some(device), request, 0).await
+        self.start(Some(device), request, Nesting::default()).await
     }
 
     /// Records a call that was refused before it could be made, and gives the reason back.
@@ -98,12 +99,16 @@ impl Gateway {
         record.close(Ok(Outcome::default())).await.map(drop)
     }
 
-    /// `depth` counts the calls that this one is part of.
-    pub(crate) async fn start(&self, device: Option<&str>, request: Request, depth: u8) -> Result<Outcome, ToolError> {
+    pub(crate) async fn start(
+        &self,
+        device: Option<&str>,
+        request: Request,
+        nesting: Nesting,
+    ) -> Result<Outcome, ToolError> {
         match LabelCall::find(&self.snapshot(), device, &request) {
-            None => self.call_one(device, request, depth).await,
+            None => self.call_one(device, request, nesting).await,
             // Boxed, because every other call would carry its size along.
-            Some(label_call) => Box::pin(self.call_label(label_call, request, depth)).await,
+            Some(label_call) => Box::pin(self.call_label(label_call, request, nesting)).await,
         }
     }
 
@@ -111,11 +116,11 @@ impl Gateway {
         &self,
         device: Option<&str>,
         request: Request,
-        depth: u8,
+        nesting: Nesting,
     ) -> Result<Outcome, ToolError> {
         let mut record =
             CallRecord::open(self.recorder().clone(), &request.who, request.door, &request.name, &request.args);
-        let result = self.conduct(&mut record, device, request, depth).await;
+        let result = self.conduct(&mut record, device, request, nesting).await;
         record.keep_in(self.journal(), &result);
         record.close(result).await
     }
@@ -126,7 +131,7 @@ impl Gateway {
         record: &mut CallRecord,
         device: Option<&str>,
         request: Request,
-        depth: u8,
+        nesting: Nesting,
     ) -> Result<Outcome, ToolError> {
         let Request { who, name, mut args, shape, caller, budget, door, is_confirmed } = request;
         if let Role::Device(_) = who.role {
@@ -167,15 +172,18 @@ impl Gateway {
         let args = checked.map_err(|_| unchecked(holder, budget))??;
         // Nobody is asked about a call that could not be made.
         decide(holder)?;
-        let permit = self.access().authorize(&who, &lens, holder, &args, is_confirmed, budget).await?;
-        // A person may have taken a while, and the device may be another by now.
+        let agreement = Agreement { is_confirmed, calls: &nesting.agreed };
+        let spent = if nesting.is_detached { Duration::ZERO } else { budget };
+        let permit = self.access().authorize(&who, &lens, holder, &args, agreement, spent).await?;
+        // A person may have taken a while, and the device or the policy may be another by now.
         let (ends, snapshot) = match permit.has_waited {
             true => (Instant::now() + budget, self.snapshot()),
             false => (ends, snapshot.clone()),
         };
         let holder = if permit.has_waited { same_tool(&snapshot, holder)? } else { holder };
+        let lens = if permit.has_waited { lens.still_permits(self.lens(&who), holder, &args)? } else { lens };
         let device = decide(holder)?;
-        let limit = self.settings().open_calls;
+        let limit = if holder.entry.info.family.passes_on { usize::MAX } else { self.settings().open_calls };
         let _place = holder.entry.traffic.enter(limit).ok_or_else(|| busy(holder, limit))?;
 
         let only_reads = || lens.in_force().effect_of(holder).is_some_and(|(effect, _)| effect == Effect::Read);
@@ -185,8 +193,11 @@ impl Gateway {
         let before = if keeps_screens { screen_of(device).await } else { None };
         let from = who.name.clone();
         let left = ends.saturating_duration_since(Instant::now());
-        let nested = Arc::new(AsCaller { gateway: self.clone(), who, door, caller: caller.clone(), ends, depth });
-        let call = Call { tool: holder.offered.tool.name.clone(), args, budget: left, from, caller, nested };
+        let tool = holder.offered.tool.name.clone();
+        let gateway = self.clone();
+        let nested =
+            Arc::new(AsCaller { gateway, who, door, tool: tool.clone(), caller: caller.clone(), ends, nesting });
+        let call = Call { tool, args, budget: left, from, caller, nested };
         record.note_sent();
         let answer = async { self.check_result(holder, send(device.as_ref(), call).await.map_err(clean_error)?).await };
         let answer = tokio::time::timeout_at(ends + SLACK, answer).await;

@@ -489,7 +489,7 @@ impl Gateway {
     }
 
     pub(crate) fn lens(&self, who: &Principal) -> Lens {
-        self.inner.access.lens(who, who.role == Role::Admin)
+        self.inner.access.lens(self.snapshot(), who, who.role == Role::Admin)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<StateGuard>> {

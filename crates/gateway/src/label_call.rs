@@ -11,7 +11,7 @@ use crate::access::Lens;
 use crate::call::Request;
 use crate::gateway::Gateway;
 use crate::labels::Label;
-use crate::nested::PartCaller;
+use crate::nested::{Nesting, PartCaller};
 use crate::principal::Role;
 use crate::record::{CallRecord, weigh};
 use crate::snapshot::{DeviceEntry, Holder, Snapshot};
@@ -91,7 +91,7 @@ impl Gateway {
         &self,
         label_call: LabelCall,
         request: Request,
-        depth: u8,
+        nesting: Nesting,
     ) -> Result<Outcome, ToolError> {
         let snapshot = self.snapshot();
         let members = match label_call.members(&snapshot, &request.name, &self.lens(&request.who)) {
@@ -103,8 +103,11 @@ impl Gateway {
             }
         };
         let (whole, total) = (request.caller.clone(), members.called.len() as f64);
-        let calls: Vec<_> =
-            members.called.iter().map(|entry| self.call_member(entry.clone(), &label_call, &request, depth)).collect();
+        let calls: Vec<_> = members
+            .called
+            .iter()
+            .map(|entry| self.call_member(entry.clone(), &label_call, &request, nesting.clone()))
+            .collect();
         let mut calls = stream::iter(calls).buffer_unordered(AT_ONCE);
         let (mut answers, mut size) = (Vec::new(), 0);
         while let Some((entry, result)) = calls.next().await {
@@ -125,7 +128,7 @@ impl Gateway {
         entry: Arc<DeviceEntry>,
         label_call: &LabelCall,
         request: &Request,
-        depth: u8,
+        nesting: Nesting,
     ) -> Answered {
         let mut part = Request { caller: Arc::new(PartCaller(request.caller.clone())), ..request.clone() };
         let id = entry.id.as_str();
@@ -136,7 +139,7 @@ impl Gateway {
             }
             None => Some(id),
         };
-        let result = self.call_one(device, part, depth).await;
+        let result = self.call_one(device, part, nesting).await;
         (entry, result)
     }
 

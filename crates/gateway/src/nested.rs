@@ -1,13 +1,15 @@
 //! Calls that are part of another call: those a device makes as its caller, and those to the members of a label.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use sinew_tool::{
-    Answer, Args, BoxFuture, Caller, ErrorKind, LogLevel, NestedCalls, Outcome, Question, ToolError, Value,
+    Answer, Args, BoxFuture, Caller, ErrorKind, LogLevel, NestedCalls, Outcome, PlannedCall, Question, ToolError, Value,
 };
 use tokio::time::Instant;
 
+use crate::access::CallIdentity;
 use crate::call::Request;
 use crate::gateway::Gateway;
 use crate::principal::Principal;
@@ -16,40 +18,91 @@ use crate::view::Shape;
 /// Calls within calls; a routine of routines is fine, one that calls itself ends here.
 const MAX_DEPTH: u8 = 4;
 
+/// Where a call stands within others. The default is a call that came from outside.
+#[derive(Clone, Default)]
+pub(crate) struct Nesting {
+    /// How many calls this one is within.
+    pub depth: u8,
+    pub agreed: Arc<AgreedCalls>,
+    /// The outer call was answered, or will be before this one: a person may take longer than a client waits.
+    pub is_detached: bool,
+}
+
+/// Calls that a person approved as parts of a larger one.
+#[derive(Default)]
+pub(crate) struct AgreedCalls(Mutex<Vec<CallIdentity>>);
+
+impl AgreedCalls {
+    pub(crate) fn add(&self, calls: impl IntoIterator<Item = CallIdentity>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(calls);
+    }
+
+    pub(crate) fn contains(&self, call: &CallIdentity) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(call)
+    }
+}
+
 /// Lets a device call other tools with its caller's rights and within its caller's time.
+#[derive(Clone)]
 pub(crate) struct AsCaller {
     pub gateway: Gateway,
     pub who: Principal,
     pub door: &'static str,
+    /// The tool that makes the calls.
+    pub tool: String,
     pub caller: Arc<dyn Caller>,
     pub ends: Instant,
-    /// How many calls this one is within.
-    pub depth: u8,
+    pub nesting: Nesting,
+}
+
+impl AsCaller {
+    pub(crate) fn time_left(&self) -> Duration {
+        self.ends.saturating_duration_since(Instant::now())
+    }
 }
 
 impl NestedCalls for AsCaller {
-    fn call(&self, tool: &str, args: Args) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+    fn principal(&self) -> &str {
+        &self.who.id
+    }
+
+    fn call<'a>(
+        &'a self,
+        device: Option<&'a str>,
+        tool: &'a str,
+        args: Args,
+    ) -> BoxFuture<'a, Result<Outcome, ToolError>> {
         let request = Request {
             who: self.who.clone(),
             name: tool.to_owned(),
             args,
             shape: Shape::Folded,
             caller: Arc::new(PartCaller(self.caller.clone())),
-            budget: Some(self.ends.saturating_duration_since(Instant::now())),
+            budget: Some(self.time_left()),
             door: self.door,
             // The person agreed to the outer call, not to what it does next.
             is_confirmed: false,
         };
         Box::pin(async move {
-            if self.depth >= MAX_DEPTH {
+            if self.nesting.depth >= MAX_DEPTH {
                 let message = format!(
                     "`{}` was not called: calls are nested {MAX_DEPTH} deep already; does a routine call itself?",
                     request.name
                 );
                 return Err(ToolError::new(ErrorKind::Unsupported, message));
             }
-            self.gateway.start(None, request, self.depth + 1).await
+            let nesting = Nesting { depth: self.nesting.depth + 1, ..self.nesting.clone() };
+            self.gateway.start(device, request, nesting).await
         })
+    }
+
+    fn agree<'a>(&'a self, calls: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>> {
+        Box::pin(self.gateway.agree(self, calls))
+    }
+
+    fn within(&self, time: Duration) -> Arc<dyn NestedCalls> {
+        let nesting = Nesting { is_detached: true, ..self.nesting.clone() };
+        Arc::new(AsCaller { ends: Instant::now() + time, nesting, ..self.clone() })
     }
 }
 

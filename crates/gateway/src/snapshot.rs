@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
 use sinew_tool::text::{clean, clean_line};
-use sinew_tool::{Device, DeviceId, DeviceInfo, Status, Toolset};
+use sinew_tool::{Device, DeviceId, DeviceInfo, Status, ToolUse, Toolset};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -211,6 +211,24 @@ impl Snapshot {
             let sees = |place: &u32| lens.sees(Holder { entry: &self.devices[*place as usize], offered });
             group.listed.iter().chain(&group.absent).any(sees).then_some(offered)
         })
+    }
+
+    /// The tools that a use can mean, on every device that has them.
+    pub(crate) fn used(&self, wanted: &ToolUse) -> Vec<Holder<'_>> {
+        let Some(device) = wanted.device.as_deref() else {
+            let by_public_name = |entry| Some(Holder { entry, offered: self.offered(&wanted.tool, entry)? });
+            return self.devices.iter().filter_map(by_public_name).collect();
+        };
+        let is_labelled = |entry: &&Arc<DeviceEntry>, label| entry.labels.iter().any(|one| one.as_str() == label);
+        let entries: Vec<&Arc<DeviceEntry>> = match Label::selected(device) {
+            Some(label) => self.devices.iter().filter(|entry| is_labelled(entry, label)).collect(),
+            None => self.entry(device).into_iter().collect(),
+        };
+        let mut holders = Vec::new();
+        for entry in entries {
+            holders.extend(entry.offer.find(&wanted.tool).map(|offered| Holder { entry, offered }));
+        }
+        holders
     }
 
     /// The tools that a caller sees. Callers from whom nothing is hidden share one list.

@@ -15,7 +15,7 @@ pub enum Condition {
     },
     /// An element that fits the selector is there, or is not.
     Screen {
-        device: Option<String>,
+        device: Option<Value>,
         selector: Value,
         is_there: bool,
     },
@@ -93,11 +93,21 @@ impl Condition {
         Ok(Condition::Compare { value: value.clone(), comparison, with: with.clone() })
     }
 
+    /// The device of each screen that it looks at; `None` for the one that is meant anyway.
+    pub(crate) fn screens(&self) -> Vec<Option<&Value>> {
+        match self {
+            Condition::Compare { .. } => Vec::new(),
+            Condition::Screen { device, .. } => vec![device.as_ref()],
+            Condition::All(parts) | Condition::Any(parts) => parts.iter().flat_map(Condition::screens).collect(),
+            Condition::Not(inner) => inner.screens(),
+        }
+    }
+
     /// Everything in it that may refer to earlier answers.
     pub(crate) fn values(&self) -> Vec<&Value> {
         match self {
             Condition::Compare { value, with, .. } => vec![value, with],
-            Condition::Screen { selector, .. } => vec![selector],
+            Condition::Screen { selector, device, .. } => device.iter().chain([selector]).collect(),
             Condition::All(parts) | Condition::Any(parts) => parts.iter().flat_map(Condition::values).collect(),
             Condition::Not(inner) => inner.values(),
         }
@@ -112,7 +122,7 @@ fn screen(members: &Map<String, Value>, selector: &Value) -> Result<Condition, S
     };
     let device = match members.get("device") {
         None => None,
-        Some(Value::String(device)) => Some(device.clone()),
+        Some(device @ Value::String(_)) => Some(device.clone()),
         Some(_) => return Err("`device` must be a text".to_owned()),
     };
     match selector.is_object() {

@@ -5,10 +5,12 @@ use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use sinew_tool::PlannedCall;
 use sinew_tool::spelling::nearest;
 use sinew_tool::text::clean_line;
 
 use crate::condition::Condition;
+use crate::run::LOOK;
 use crate::template;
 
 /// What a list of steps may cost.
@@ -79,6 +81,38 @@ impl fmt::Display for StepsError {
     }
 }
 
+/// A call as it is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WrittenCall<'a> {
+    pub device: Option<&'a Value>,
+    pub tool: &'a str,
+    /// `None` where a condition looks at a screen.
+    pub arguments: Option<&'a Map<String, Value>>,
+}
+
+fn collect<'a>(list: &'a [Step], calls: &mut Vec<WrittenCall<'a>>) {
+    for step in list {
+        match &step.kind {
+            StepKind::Call { device, tool, arguments, .. } => {
+                calls.push(WrittenCall { device: device.as_ref(), tool, arguments: Some(arguments) });
+            }
+            StepKind::If { condition, then, otherwise } => {
+                calls.extend(looks(condition));
+                collect(then, calls);
+                collect(otherwise, calls);
+            }
+            StepKind::Each { steps, .. } => collect(steps, calls),
+            StepKind::Expect { condition, .. } => calls.extend(looks(condition)),
+            StepKind::Wait { .. } | StepKind::Return { .. } => {}
+        }
+    }
+}
+
+fn looks(condition: &Condition) -> Vec<WrittenCall<'_>> {
+    let look = |device| WrittenCall { device, tool: LOOK, arguments: None };
+    condition.screens().into_iter().map(look).collect()
+}
+
 impl Steps {
     /// Reads and checks a list. `known` are the names that may be referred to from the start.
     pub fn parse<'a>(
@@ -92,24 +126,25 @@ impl Steps {
         Ok(Steps { list })
     }
 
-    /// The calls that are written, at all levels: device and tool.
-    pub fn calls(&self) -> Vec<(Option<&Value>, &str)> {
-        fn collect<'a>(list: &'a [Step], calls: &mut Vec<(Option<&'a Value>, &'a str)>) {
-            for step in list {
-                match &step.kind {
-                    StepKind::Call { device, tool, .. } => calls.push((device.as_ref(), tool)),
-                    StepKind::If { then, otherwise, .. } => {
-                        collect(then, calls);
-                        collect(otherwise, calls);
-                    }
-                    StepKind::Each { steps, .. } => collect(steps, calls),
-                    StepKind::Expect { .. } | StepKind::Wait { .. } | StepKind::Return { .. } => {}
-                }
-            }
-        }
+    /// The calls that are written, at all levels. Looking at a screen is one too.
+    pub fn calls(&self) -> Vec<WrittenCall<'_>> {
         let mut calls = Vec::new();
         collect(&self.list, &mut calls);
         calls
+    }
+
+    /// The calls that can be told before the first step, because they depend on nothing but these values.
+    pub fn known_calls(&self, scope: &Map<String, Value>) -> Vec<PlannedCall> {
+        let filled = |call: WrittenCall<'_>| {
+            let fill = |value: &Value| template::fill(value, scope).ok();
+            let device = match call.device {
+                Some(device) => Some(fill(device)?.as_str()?.to_owned()),
+                None => None,
+            };
+            let Value::Object(args) = fill(&Value::Object(call.arguments?.clone()))? else { return None };
+            Some(PlannedCall { device, tool: call.tool.to_owned(), args })
+        };
+        self.calls().into_iter().filter_map(filled).collect()
     }
 
     pub fn len(&self) -> usize {
@@ -313,8 +348,8 @@ mod tests {
             {"return": {"count": "${apps.apps}"}},
         ]);
         let steps = Steps::parse(&steps, ["who"], &LIMITS).unwrap();
-        let tools: Vec<&str> = steps.calls().into_iter().map(|(_, tool)| tool).collect();
-        assert_eq!((steps.len(), tools), (5, vec!["list_apps", "open_app", "press_back"]));
+        let tools: Vec<&str> = steps.calls().into_iter().map(|call| call.tool).collect();
+        assert_eq!((steps.len(), tools), (5, vec!["list_apps", "open_app", "find_elements", "press_back"]));
     }
 
     #[test]

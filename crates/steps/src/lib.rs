@@ -12,6 +12,6 @@ mod run;
 mod template;
 
 pub use condition::Condition;
-pub use grammar::{Limits, Step, StepKind, Steps, StepsError};
+pub use grammar::{Limits, Step, StepKind, Steps, StepsError, WrittenCall};
 pub use report::{Observation, RunReport, StepRecord};
 pub use run::{StepHost, run};

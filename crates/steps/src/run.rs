@@ -31,7 +31,7 @@ pub trait StepHost: Send + Sync {
 }
 
 /// The tool that a condition on a screen is checked with, which is an ordinary call like every other.
-const LOOK: &str = "find_elements";
+pub(crate) const LOOK: &str = "find_elements";
 /// Between two looks while a condition does not hold yet.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -203,7 +203,8 @@ impl Runner<'_> {
                     compare(value, *comparison, with, &self.scope).map_err(wrong)
                 }
                 Condition::Screen { device, selector, is_there } => {
-                    self.sees(device.as_deref(), selector, *is_there).await
+                    let device = device.as_ref().map(|device| self.fill(device)).transpose()?;
+                    self.sees(device.as_ref().and_then(Value::as_str), selector, *is_there).await
                 }
                 Condition::All(parts) => {
                     for part in parts {

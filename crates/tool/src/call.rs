@@ -86,8 +86,33 @@ pub trait Caller: Send + Sync {
 
 /// Calls other tools with the rights of the caller, within what is left of the caller's time.
 pub trait NestedCalls: Send + Sync {
-    /// Calls a tool by its folded public name. To cancel the call, drop its future.
-    fn call(&self, tool: &str, args: Args) -> BoxFuture<'_, Result<Outcome, ToolError>>;
+    /// Who calls: the same text for the same caller, and for nobody else.
+    fn principal(&self) -> &str;
+
+    /// Calls a tool of a device that is given by id, name or `label:NAME`, or without one by the tool's folded public
+    /// name. To cancel the call, drop its future.
+    fn call<'a>(
+        &'a self,
+        device: Option<&'a str>,
+        tool: &'a str,
+        args: Args,
+    ) -> BoxFuture<'a, Result<Outcome, ToolError>>;
+
+    /// Asks about calls that will be made, all at once, where a person must approve them; they are not asked about again
+    /// while their arguments stay the same. Fails where one of them is denied. Nothing is sent to a device.
+    fn agree<'a>(&'a self, calls: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>>;
+
+    /// The same for so long from now, whatever is left of the caller's time: for work that goes on after its call was
+    /// answered.
+    fn within(&self, time: Duration) -> Arc<dyn NestedCalls>;
+}
+
+/// A call that will be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedCall {
+    pub device: Option<String>,
+    pub tool: String,
+    pub args: Args,
 }
 
 /// What can be asked of a caller. Parameters are those of the MCP request of that name.
@@ -140,8 +165,20 @@ impl Caller for Silent {
 }
 
 impl NestedCalls for Silent {
-    fn call(&self, tool: &str, _: Args) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+    fn principal(&self) -> &str {
+        ""
+    }
+
+    fn call<'a>(&'a self, _: Option<&'a str>, tool: &'a str, _: Args) -> BoxFuture<'a, Result<Outcome, ToolError>> {
         let message = format!("`{tool}` cannot be called from here: this call did not come through a gateway");
         Box::pin(std::future::ready(Err(ToolError::new(ErrorKind::Unsupported, message))))
+    }
+
+    fn agree<'a>(&'a self, _: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn within(&self, _: Duration) -> Arc<dyn NestedCalls> {
+        Arc::new(Silent)
     }
 }

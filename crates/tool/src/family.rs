@@ -22,15 +22,23 @@ pub struct Family {
     /// Whether tools that only read show text of others, such as screens and notifications.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_others: bool,
+    /// Whether its devices only pass calls on, so that they take as many as come.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passes_on: bool,
 }
 
 impl Family {
     pub const fn new(name: FamilyName, text_trust: TextTrust, reach: Reach) -> Family {
-        Family { name, text_trust, reach, prefers_ready: false, shows_others: false }
+        Family { name, text_trust, reach, prefers_ready: false, shows_others: false, passes_on: false }
     }
 
     pub const fn show_others(mut self) -> Family {
         self.shows_others = true;
+        self
+    }
+
+    pub const fn pass_on(mut self) -> Family {
+        self.passes_on = true;
         self
     }
 

@@ -30,7 +30,7 @@ pub mod wire_form;
 
 pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, Presences, TokenId, network_of};
 pub use attributes::Attributes;
-pub use call::{Answer, Args, Call, Caller, LogLevel, NestedCalls, Question, Silent};
+pub use call::{Answer, Args, Call, Caller, LogLevel, NestedCalls, PlannedCall, Question, Silent};
 pub use device::{
     Announce, BoxFuture, Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Notice, Picture, Status,
 };
@@ -39,7 +39,7 @@ pub use error::{ErrorKind, ToolError};
 pub use family::{Family, FamilyName, Reach, TextTrust};
 pub use manifest::{Manifest, ProtocolVersion};
 pub use outcome::{Content, Outcome};
-pub use tool::{Audience, Effect, Hints, Schema, Tool, Toolset};
+pub use tool::{Audience, Effect, Hints, Schema, Tool, ToolUse, Toolset};
 
 /// Tool versions follow semantic versioning.
 pub use semver::Version;

@@ -61,6 +61,18 @@ pub struct Tool {
     /// The tool as a standard of its own describes it, where the device accepts more than that. An
     /// endpoint for that standard lists this one; calls are checked against the tool itself.
     pub plain: Option<Arc<Tool>>,
+    /// The tools that it calls as its caller. Whoever may not see one of them does not see this tool either.
+    pub uses: Vec<ToolUse>,
+}
+
+/// A tool that another tool calls.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ToolUse {
+    /// The id, the given name or `label:NAME`; `None` where the tool is meant by its folded public name, or the device is
+    /// an argument.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    pub tool: String,
 }
 
 /// What the tool says of its own effects; `None` where it says nothing.
@@ -110,6 +122,7 @@ impl Tool {
             effect: None,
             audience: Audience::Everyone,
             plain: None,
+            uses: Vec::new(),
         }
     }
 
@@ -201,6 +214,9 @@ impl Tool {
         if let Some(plain) = &self.plain {
             record["plain"] = plain.to_json();
         }
+        if !self.uses.is_empty() {
+            record["uses"] = json!(self.uses);
+        }
         record
     }
 
@@ -209,6 +225,7 @@ impl Tool {
         let mut tool = Tool::from_json(record)?;
         tool.effect = record.get("effect").and_then(|effect| Effect::deserialize(effect).ok());
         tool.plain = record.get("plain").and_then(|plain| Tool::from_json(plain).ok()).map(Arc::new);
+        tool.uses = record.get("uses").and_then(|uses| Vec::deserialize(uses).ok()).unwrap_or_default();
         Ok(tool)
     }
 

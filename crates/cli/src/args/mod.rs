@@ -86,6 +86,8 @@ pub enum CliCommand {
     Audit(crate::commands::audit::AuditArgs),
     /// Show recent calls with their answers
     Journal(crate::commands::journal::JournalArgs),
+    /// Write, check and run routines: tools made of other tools' calls
+    Routine(crate::commands::routine::RoutineArgs),
     /// Explain, test and review who may call which tools
     Policy(crate::commands::policy::PolicyArgs),
     /// Check, print, compare and lock tool specifications

@@ -20,6 +20,7 @@ mod phone_files;
 mod phones;
 mod pins;
 pub mod policy;
+pub mod routine;
 mod serial;
 mod serve;
 mod sim;
@@ -60,6 +61,7 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Approvals(args) => approvals::run(args, printer).await,
         CliCommand::Audit(args) => audit::run(args, printer).await,
         CliCommand::Journal(args) => journal::run(args, printer).await,
+        CliCommand::Routine(args) => routine::run(args, printer).await,
         CliCommand::Policy(args) => policy::run(args, printer).await,
         CliCommand::Spec(args) => spec::run(args, printer).await,
         CliCommand::App(args) => app::run(args, printer).await,

@@ -20,20 +20,24 @@ const USES: &[(&str, &[&str])] = &[
     ("fetch", &[]),
     ("serial", &["boards", "tool"]),
     ("servers", &["fetch", "tool", "wire"]),
+    ("routines", &["spec", "steps", "tool"]),
     ("things", &["boards", "fetch", "mqtt", "policy", "tool"]),
     ("front", &["tool", "api", "gateway", "policy"]),
     ("runner", &["wire", "mqtt"]),
     ("sim", &["tool", "wire", "mqtt", "phones", "apps", "runner"]),
     (
         "compose",
-        &["tool", "spec", "gateway", "boards", "phones", "apps", "front", "policy", "serial", "servers", "things"],
+        &[
+            "tool", "spec", "gateway", "boards", "phones", "apps", "front", "policy", "routines", "serial", "servers",
+            "things",
+        ],
     ),
     ("bench", &["tool", "api", "wire", "policy", "gateway", "phones", "apps", "front", "sim"]),
     (
         "cli",
         &[
             "tool", "api", "spec", "gateway", "boards", "phones", "apps", "front", "serial", "sim", "compose", "bench",
-            "policy",
+            "policy", "routines",
         ],
     ),
 ];
@@ -49,6 +53,7 @@ const KEEPERS: &[(&str, &[&str])] = &[
     ("mqtt-protocol-core", &["mqtt"]),
     ("rustix", &["serial"]),
     ("rusqlite", &["gateway"]),
+    ("saphyr-parser", &["routines"]),
     ("miniz_oxide", &["apps"]),
     ("roxmltree", &["apps"]),
     // Only for tests, as a second opinion.

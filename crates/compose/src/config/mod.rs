@@ -78,6 +78,9 @@ sinew_tool::settings! {
         pub serial: Vec<sinew_serial::SerialConfig> = Vec::new();
         /// Gadgets that speak plain MQTT or HTTP, see `docs/things.md`.
         pub things: Vec<sinew_things::ThingConfig> = Vec::new();
+        /// Directory of routines, see `docs/routines.md`. By default `routines` beside this file; without a file, in the
+        /// state directory. Relative to the file.
+        pub routines: Option<PathBuf> = None;
         /// Who may call which tools, see `docs/policy.md`.
         pub policy: PolicySettings = PolicySettings::default();
         /// What some tools do, where the gateway does not know it or you know better.
@@ -158,7 +161,9 @@ impl GatewayConfig {
             Error::new(ComposeErrorKind::Config, format!("cannot read {}: {error}", path.display()))
         })?;
         let mut config = GatewayConfig::parse(&text).map_err(|problem| problem.in_file(path, &text))?;
-        config.settle_in(path.parent().unwrap_or(Path::new("")));
+        let folder = path.parent().unwrap_or(Path::new(""));
+        config.settle_in(folder);
+        config.routines.get_or_insert_with(|| folder.join("routines"));
         Ok((config, text))
     }
 
@@ -278,6 +283,7 @@ impl GatewayConfig {
             endpoints,
             brokers,
             families,
+            routines: self.routines,
         })
     }
 }

@@ -51,9 +51,15 @@ pub enum ApprovalDecision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Binding {
     pub(crate) principal: String,
+    pub(crate) policy: String,
+    pub(crate) call: CallIdentity,
+}
+
+/// A tool of a device with its arguments, or several that are approved together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CallIdentity {
     pub(crate) device: String,
     pub(crate) tool: Digest,
-    pub(crate) policy: String,
     pub(crate) args: Digest,
 }
 
@@ -224,7 +230,10 @@ impl Grant {
     fn covers(&self, binding: &Binding) -> bool {
         let own = &self.binding;
         match self.for_a_while {
-            true => Binding { args: own.args, ..binding.clone() } == *own,
+            true => {
+                let call = CallIdentity { args: own.call.args, ..binding.call.clone() };
+                Binding { call, ..binding.clone() } == *own
+            }
             false => binding == own,
         }
     }

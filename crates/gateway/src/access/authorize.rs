@@ -7,13 +7,14 @@ use sinew_policy::{CallerKind, Decision, OverLimit, Reason, RunningCall, Verdict
 use sinew_tool::text::clean_line;
 use sinew_tool::{Args, Digest, ErrorKind, ToolError};
 
-use super::approvals::{Answer, Binding};
+use super::approvals::{Answer, Binding, CallIdentity};
 use super::{Access, ApprovalRequest, Lens};
+use crate::nested::AgreedCalls;
 use crate::principal::{Principal, Role};
 use crate::snapshot::Holder;
 
 /// Arguments that a person is shown, in bytes.
-const MAX_SHOWN_ARGS: usize = 2_000;
+pub(super) const MAX_SHOWN_ARGS: usize = 2_000;
 
 /// Clients give a call up after 60 s, so waiting for a person and for the device must end before that together.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(55);
@@ -25,16 +26,22 @@ pub(crate) struct Permit {
     _running: Vec<RunningCall>,
 }
 
+/// What was agreed to before a call is looked at.
+pub(crate) struct Agreement<'a> {
+    /// The caller is an administrator who was asked already.
+    pub(crate) is_confirmed: bool,
+    pub(crate) calls: &'a AgreedCalls,
+}
+
 impl Access {
-    /// Whether the call may be made, after asking a person where the policy says so. `is_confirmed`: the caller is an
-    /// administrator who was asked already.
+    /// Whether the call may be made, after asking a person where the policy says so.
     pub(crate) async fn authorize(
         &self,
         who: &Principal,
         lens: &Lens,
         holder: Holder<'_>,
         args: &Args,
-        is_confirmed: bool,
+        agreement: Agreement<'_>,
         budget: Duration,
     ) -> Result<Permit, ToolError> {
         let plan = lens.plan(holder);
@@ -42,16 +49,14 @@ impl Access {
         let decision = in_force.policy().decide(&plan, args, in_force.local_time());
         let must_ask = match decision.verdict {
             Verdict::Allow => false,
-            Verdict::Ask => !(is_confirmed && who.role == Role::Admin),
+            Verdict::Ask => {
+                let is_confirmed = agreement.is_confirmed && who.role == Role::Admin;
+                !is_confirmed && !agreement.calls.contains(&CallIdentity::of(holder, args))
+            }
             Verdict::Deny => return Err(denied(holder, &decision.reason)),
         };
         if must_ask {
-            // Somebody who speaks does not wait in silence: the request is kept, and the answer comes at once.
-            let wait = match who.kind {
-                CallerKind::Relay => Duration::ZERO,
-                _ => decision.ask.wait.min(CLIENT_PATIENCE.saturating_sub(budget)),
-            };
-            self.ask(who, lens, holder, args, &decision, wait).await?;
+            self.ask(who, lens, holder, args, &decision, patience(who, &decision, budget)).await?;
         }
         Ok(Permit { has_waited: must_ask, _running: self.count(who, holder, &decision)? })
     }
@@ -69,10 +74,8 @@ impl Access {
         let value = Value::Object(args.clone());
         let binding = Binding {
             principal: who.id.clone(),
-            device: holder.entry.info.key.0.clone(),
-            tool: Digest::of(&tool.to_record()),
             policy: lens.in_force().policy().version().to_owned(),
-            args: Digest::of(&value),
+            call: CallIdentity::of(holder, args),
         };
         let shown = lens.in_force().redact(holder, args).map_or(value, Value::Object);
         let request = ApprovalRequest {
@@ -111,7 +114,42 @@ impl Access {
     }
 }
 
-fn denied(holder: Holder<'_>, reason: &Reason) -> ToolError {
+impl Lens {
+    /// The view of the caller as it is now, where a call that a person approved under the view before is still allowed.
+    pub(crate) fn still_permits(self, now: Lens, holder: Holder<'_>, args: &Args) -> Result<Lens, ToolError> {
+        let (before, policy) = (self.in_force().policy(), now.in_force().policy());
+        let decision = policy.decide(&now.plan(holder), args, now.in_force().local_time());
+        if before.version() == policy.version() && now.sees(holder) && decision.verdict != Verdict::Deny {
+            return Ok(now);
+        }
+        let (tool, title) = (&holder.offered.tool.name, holder.entry.title());
+        let message = format!(
+            "the policy changed while `{tool}` on {title} waited for approval; nothing was sent. Call it again"
+        );
+        Err(ToolError::new(ErrorKind::PermissionDenied, message))
+    }
+}
+
+impl CallIdentity {
+    pub(super) fn of(holder: Holder<'_>, args: &Args) -> CallIdentity {
+        CallIdentity {
+            device: holder.entry.info.key.0.clone(),
+            tool: Digest::of(&holder.offered.tool.to_record()),
+            args: Digest::of(&Value::Object(args.clone())),
+        }
+    }
+}
+
+/// How long a call waits for a person.
+pub(super) fn patience(who: &Principal, decision: &Decision<'_>, budget: Duration) -> Duration {
+    match who.kind {
+        // Somebody who speaks does not wait in silence: the request is kept, and the answer comes at once.
+        CallerKind::Relay => Duration::ZERO,
+        _ => decision.ask.wait.min(CLIENT_PATIENCE.saturating_sub(budget)),
+    }
+}
+
+pub(super) fn denied(holder: Holder<'_>, reason: &Reason) -> ToolError {
     let (tool, title) = (&holder.offered.tool.name, holder.entry.title());
     let message =
         format!("`{tool}` on {title} is not allowed with these arguments, by {}; nothing was sent", reason.text());
@@ -146,7 +184,7 @@ fn over_limit(holder: Holder<'_>, rule: &str, over: OverLimit) -> ToolError {
     ToolError::new(ErrorKind::Busy, message)
 }
 
-fn unix_ms() -> i64 {
+pub(super) fn unix_ms() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }

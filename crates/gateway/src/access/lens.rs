@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use sinew_policy::{Plan, Rights};
+use sinew_tool::ToolUse;
 
 use super::PolicyInForce;
-use crate::snapshot::{DeviceEntry, Holder};
+use crate::snapshot::{DeviceEntry, Holder, Snapshot};
 
 #[derive(Clone)]
 pub(crate) struct Lens {
+    snapshot: Arc<Snapshot>,
     in_force: Arc<PolicyInForce>,
     rights: Arc<Rights>,
     sees_user_tools: bool,
@@ -24,8 +26,13 @@ pub(crate) struct LensKey {
 }
 
 impl Lens {
-    pub(crate) fn new(in_force: Arc<PolicyInForce>, rights: Arc<Rights>, sees_user_tools: bool) -> Lens {
-        Lens { in_force, rights, sees_user_tools }
+    pub(crate) fn new(
+        snapshot: Arc<Snapshot>,
+        in_force: Arc<PolicyInForce>,
+        rights: Arc<Rights>,
+        sees_user_tools: bool,
+    ) -> Lens {
+        Lens { snapshot, in_force, rights, sees_user_tools }
     }
 
     /// Whether the policy hides nothing from anybody, so that lists can be shared.
@@ -56,6 +63,15 @@ impl Lens {
     pub(crate) fn sees(&self, holder: Holder<'_>) -> bool {
         holder.offered.is_seen(self.sees_user_tools)
             && (self.hides_nothing() || !self.in_force.policy().hides(&self.plan(holder)))
+            && holder.offered.tool.uses.iter().all(|tool| self.sees_use(tool))
+    }
+
+    /// Whether a tool that another one calls is seen on one device at least, or is not there at all.
+    fn sees_use(&self, tool: &ToolUse) -> bool {
+        // What is two calls deep is checked when it is called.
+        let mut used = self.snapshot.used(tool);
+        used.retain(|holder| holder.offered.tool.uses.is_empty());
+        used.is_empty() || used.into_iter().any(|holder| self.sees(holder))
     }
 
     /// A device is seen where one of its tools is, or where it has none.

@@ -1,5 +1,6 @@
 //! Who may do what: the policy in force, what each caller sees of the devices, and the approvals that calls wait for.
 
+mod agree;
 mod approvals;
 mod authorize;
 mod explain;
@@ -19,10 +20,11 @@ use tokio::time::Instant;
 
 use crate::principal::{Principal, Role};
 use crate::redaction;
-use crate::snapshot::{DeviceEntry, Holder};
+use crate::snapshot::{DeviceEntry, Holder, Snapshot};
 
-pub(crate) use approvals::CallApprovals;
 pub use approvals::{ApprovalDecision, ApprovalRequest};
+pub(crate) use approvals::{CallApprovals, CallIdentity};
+pub(crate) use authorize::Agreement;
 pub use explain::{CallExplanation, ToolEffect};
 pub(crate) use lens::{Lens, LensKey};
 
@@ -108,10 +110,10 @@ impl Access {
     }
 
     /// What the caller sees. `sees_user_tools`: also tools that are meant for people only.
-    pub(crate) fn lens(&self, who: &Principal, sees_user_tools: bool) -> Lens {
+    pub(crate) fn lens(&self, snapshot: Arc<Snapshot>, who: &Principal, sees_user_tools: bool) -> Lens {
         let in_force = self.in_force();
         let rights = in_force.rights_of(who);
-        Lens::new(in_force, rights, sees_user_tools)
+        Lens::new(snapshot, in_force, rights, sees_user_tools)
     }
 
     /// The time since this gateway opened; it never goes back.

@@ -17,6 +17,7 @@ mod killed;
 mod labels;
 mod memory;
 mod new_family;
+mod parts;
 mod pins;
 mod shared;
 mod sources;

@@ -49,11 +49,11 @@ impl Device for Kiln {
         Box::pin(async move {
             match call.tool.as_str() {
                 "fire twice" => {
-                    call.nested.call("fire", Args::new()).await?;
-                    call.nested.call("fire", Args::new()).await
+                    call.nested.call(None, "fire", Args::new()).await?;
+                    call.nested.call(None, "fire", Args::new()).await
                 }
-                "fire for ever" => call.nested.call("fire_for_ever", Args::new()).await,
-                "reboot all" => call.nested.call("reboot", Args::new()).await,
+                "fire for ever" => call.nested.call(None, "fire_for_ever", Args::new()).await,
+                "reboot all" => call.nested.call(None, "reboot", Args::new()).await,
                 _ => Ok(Outcome::json(json!({"by": call.from}))),
             }
         })

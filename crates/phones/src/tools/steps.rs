@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use sinew_steps::{Limits, Observation, RunReport, StepHost, StepRecord, Steps};
+use sinew_steps::{Limits, Observation, RunReport, StepHost, StepRecord, Steps, WrittenCall};
 use sinew_tool::outcome::ResourceBody;
 use sinew_tool::{Args, BoxFuture, Content, ErrorKind, Outcome, ToolError};
 use tokio::time::Instant;
@@ -45,7 +45,7 @@ pub(super) async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
 }
 
 fn check_tools(steps: &Steps) -> Result<(), ToolError> {
-    for (device, tool) in steps.calls() {
+    for WrittenCall { device, tool, .. } in steps.calls() {
         let row = table::find(tool).filter(|row| !row.arguments.iter().any(|argument| argument.name == STEPS));
         if row.is_none() {
             let message = format!("'{tool}' cannot be a step; use the name of a phone tool other than run_steps");

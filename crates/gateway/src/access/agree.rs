@@ -1,0 +1,116 @@
+//! Agreement to the parts of a larger call, before the first of them is made.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sinew_policy::{Decision, Verdict};
+use sinew_tool::text::clean_line;
+use sinew_tool::{Digest, Effect, ErrorKind, PlannedCall, ToolError, ToolUse};
+
+use super::approvals::{Answer, Binding, CallIdentity};
+use super::authorize::{MAX_SHOWN_ARGS, denied, patience, unix_ms};
+use super::{ApprovalRequest, Lens};
+use crate::gateway::Gateway;
+use crate::nested::AsCaller;
+use crate::route::{self, RequestedTool, Target};
+use crate::snapshot::Holder;
+use crate::view::Shape;
+
+impl Gateway {
+    /// Asks once for all of these calls that a person must approve. Calls to labels, and calls whose tool is not there
+    /// now, are asked about when they are made.
+    pub(crate) async fn agree(&self, caller: &AsCaller, calls: &[PlannedCall]) -> Result<(), ToolError> {
+        let (snapshot, lens) = (self.snapshot(), self.lens(&caller.who));
+        let mut waiting = Vec::new();
+        let mut shown = Vec::new();
+        let mut wait = None;
+        for call in calls {
+            let mut args = call.args.clone();
+            let requested = match &call.device {
+                Some(device) => RequestedTool::On { device, tool: &call.tool },
+                None => RequestedTool::Public { name: &call.tool, shape: Shape::Folded },
+            };
+            let found = route::find(&snapshot, requested, &mut args, &lens, self.settings().spec_tools);
+            let Ok(Target::Device(holder)) = found else { continue };
+            let (plan, in_force) = (lens.plan(holder), lens.in_force());
+            let decision = in_force.policy().decide(&plan, &args, in_force.local_time());
+            match decision.verdict {
+                Verdict::Allow => {}
+                Verdict::Deny => return Err(denied(holder, &decision.reason)),
+                Verdict::Ask => {
+                    let spent = if caller.nesting.is_detached { Duration::ZERO } else { caller.time_left() };
+                    let patience = patience(&caller.who, &decision, spent);
+                    wait = Some(wait.map_or(patience, |other: Duration| other.min(patience)));
+                    waiting.push(CallIdentity::of(holder, &args));
+                    shown.push(describe(&lens, holder, &args, &decision));
+                }
+            }
+        }
+        let (Some(wait), Some(first)) = (wait, waiting.first()) else { return Ok(()) };
+        // No tool has the digest of a list, so that approving the steps approves nothing else.
+        let tools: Vec<Value> = waiting.iter().map(|call| json!([call.device, call.tool.hex()])).collect();
+        let args: Vec<Value> = waiting.iter().map(|call| json!(call.args.hex())).collect();
+        let call = CallIdentity {
+            device: first.device.clone(),
+            tool: Digest::of(&json!(tools)),
+            args: Digest::of(&json!(args)),
+        };
+        let binding =
+            Binding { principal: caller.who.id.clone(), policy: lens.in_force().policy().version().to_owned(), call };
+        let Some(on) = snapshot.devices.iter().find(|entry| entry.info.key.0 == first.device) else { return Ok(()) };
+        let request = ApprovalRequest {
+            id: String::new(),
+            principal: caller.who.name.clone(),
+            device: on.title(),
+            tool: clean_line(&format!("{} (steps of a routine)", caller.tool), 128),
+            args: clean_line(&Value::Array(shown).to_string(), MAX_SHOWN_ARGS),
+            reason: format!("{} of its steps must be approved", waiting.len()),
+            at: unix_ms(),
+        };
+        match self.access().approvals.ask(binding, &on.id, request, wait).await? {
+            Answer::Approved => {
+                caller.nesting.agreed.add(waiting);
+                Ok(())
+            }
+            Answer::Denied { by } => {
+                let message = format!("{by} did not approve the steps of `{}`; nothing was sent", caller.tool);
+                Err(ToolError::new(ErrorKind::PermissionDenied, message))
+            }
+            Answer::Waiting { id } => {
+                let message = format!(
+                    "steps of `{}` wait for a person's approval; nothing was sent. An administrator approves them with \
+                     `sinew approvals approve {id}`",
+                    caller.tool
+                );
+                Err(ToolError::new(ErrorKind::ApprovalNeeded, message).with_details(json!({"approval": id})))
+            }
+        }
+    }
+
+    /// The worst that a tool can do that calls these; `None` where nobody said it of one of them.
+    pub fn worst_effect(&self, uses: &[ToolUse]) -> Option<Effect> {
+        let (snapshot, in_force) = (self.snapshot(), self.access().in_force());
+        let effects = uses.iter().flat_map(|tool| {
+            let effects: Vec<Option<Effect>> = snapshot
+                .used(tool)
+                .into_iter()
+                .map(|holder| in_force.effect_of(holder).map(|(effect, _)| effect))
+                .collect();
+            // Of a tool that is not there, nobody knows.
+            if effects.is_empty() { vec![None] } else { effects }
+        });
+        let effects: Vec<Option<Effect>> = effects.collect();
+        match effects.contains(&Some(Effect::Danger)) {
+            true => Some(Effect::Danger),
+            false if effects.contains(&None) => None,
+            false => effects.into_iter().flatten().max(),
+        }
+    }
+}
+
+/// One of the calls, as a person is shown it.
+fn describe(lens: &Lens, holder: Holder<'_>, args: &sinew_tool::Args, decision: &Decision<'_>) -> Value {
+    let shown = lens.in_force().redact(holder, args).unwrap_or_else(|| args.clone());
+    let (tool, device) = (&holder.offered.tool.name, holder.entry.title());
+    json!({"tool": tool, "device": device, "arguments": shown, "why": decision.reason.text()})
+}

@@ -1,0 +1,171 @@
+//! The device whose tools are the routines.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sinew_tool::{
+    Admission, BoxFuture, Call, Device, DeviceInfo, DeviceKey, Effect, ErrorKind, Family, FamilyName, Hints, Outcome,
+    Reach, Status, TextTrust, Tool, ToolError, Toolset,
+};
+use tokio::time::Instant;
+
+use crate::host::RunHost;
+use crate::routine::{LIMITS, Routine};
+use crate::runs::{Run, Runs};
+
+const FAMILY: Family = Family::new(FamilyName::of("routine"), TextTrust::Attributed, Reach::OneLink).pass_on();
+
+/// A client that waits longer than this for an answer may give up; it gets the id of the run instead.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// What is left of a call's time to answer it.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// Routines by name.
+pub(crate) type RoutineBook = BTreeMap<String, Arc<Routine>>;
+
+pub(crate) struct RoutinesDevice {
+    state: Mutex<DeviceState>,
+    runs: Runs,
+}
+
+struct DeviceState {
+    info: Arc<DeviceInfo>,
+    tools: Arc<Toolset>,
+    routines: Arc<RoutineBook>,
+}
+
+impl RoutinesDevice {
+    pub(crate) fn new() -> RoutinesDevice {
+        let state =
+            DeviceState { info: Arc::new(info(&[])), tools: Arc::new(Toolset::default()), routines: Arc::default() };
+        RoutinesDevice { state: Mutex::new(state), runs: Runs::default() }
+    }
+
+    /// Takes other routines, and what is wrong with files.
+    pub(crate) fn set(&self, routines: RoutineBook, problems: &[String]) {
+        let mut tools: Vec<Tool> = routines.values().map(|routine| routine.tool.clone()).collect();
+        if !tools.is_empty() {
+            tools.extend([get_run(), cancel_run()]);
+        }
+        let (tools, info) = (Arc::new(Toolset::new(tools)), Arc::new(info(problems)));
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = DeviceState { info, tools, routines: Arc::new(routines) };
+    }
+
+    async fn act(&self, call: Call) -> Result<Outcome, ToolError> {
+        match call.tool.as_str() {
+            GET_RUN => Ok(Outcome::json(self.wanted_run(&call)?.to_json())),
+            CANCEL_RUN => {
+                let run = self.wanted_run(&call)?;
+                run.cancel.cancel();
+                Ok(Outcome::json(run.to_json()))
+            }
+            _ => self.start(call).await,
+        }
+    }
+
+    fn wanted_run(&self, call: &Call) -> Result<Arc<Run>, ToolError> {
+        let id = call.args.get("run").and_then(Value::as_str).unwrap_or_default();
+        self.runs.find(call.nested.principal(), id)
+    }
+
+    async fn start(&self, call: Call) -> Result<Outcome, ToolError> {
+        let routines = self.state.lock().unwrap_or_else(PoisonError::into_inner).routines.clone();
+        let routine = routines.get(&call.tool).cloned().ok_or_else(|| {
+            ToolError::new(ErrorKind::UnknownTool, format!("there is no routine `{}` any more", call.tool))
+        })?;
+        let Call { args, budget, caller, nested, .. } = call;
+        let (run, is_new) = self.runs.begin(nested.principal(), &routine.tool.name, &args)?;
+        if is_new {
+            let calls = nested.within(LIMITS.time);
+            let host = RunHost { run: run.clone(), calls, caller, began: Instant::now(), done: Default::default() };
+            tokio::spawn(host.carry_out(routine, args));
+        }
+        let left = CancelOnDrop(Some(run.clone()));
+        let answered = tokio::time::timeout(PATIENCE.min(budget.saturating_sub(MARGIN)), run.end()).await;
+        left.keep();
+        match answered {
+            Ok(report) => run.answer(&report),
+            Err(_) => Err(run.still_runs()),
+        }
+    }
+}
+
+/// Ends a run whose caller went away before it had an answer.
+struct CancelOnDrop(Option<Arc<Run>>);
+
+impl CancelOnDrop {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(run) = &self.0 {
+            run.cancel.cancel();
+        }
+    }
+}
+
+impl Device for RoutinesDevice {
+    fn info(&self) -> Arc<DeviceInfo> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).info.clone()
+    }
+
+    fn tools(&self) -> Arc<Toolset> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).tools.clone()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+        Box::pin(self.act(call))
+    }
+}
+
+fn info(problems: &[String]) -> DeviceInfo {
+    let problems = (!problems.is_empty()).then(|| ("problems".to_owned(), json!(problems)));
+    DeviceInfo {
+        key: DeviceKey("routines".to_owned()),
+        suggested_id: "routines".to_owned(),
+        family: FAMILY,
+        admission: Admission::Configured,
+        name: "Routines".to_owned(),
+        version: String::new(),
+        status: Status::Ready,
+        instructions: None,
+        attributes: problems.into_iter().collect(),
+    }
+}
+
+const GET_RUN: &str = "get_run";
+const CANCEL_RUN: &str = "cancel_run";
+
+fn get_run() -> Tool {
+    Tool::new(
+        GET_RUN,
+        "Returns the state of a routine's run, its steps, and its answer once it has ended.",
+        run_schema(),
+    )
+    .with_hints(Hints::reading())
+    .with_effect(Effect::Read)
+}
+
+fn cancel_run() -> Tool {
+    let about = "Stops a run of a routine before its next step. Steps that were done stay done; they are returned.";
+    Tool::new(CANCEL_RUN, about, run_schema()).with_effect(Effect::Change)
+}
+
+fn run_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"run": {"type": "string", "description": "The id from the answer of a routine."}},
+        "required": ["run"],
+    })
+}
+
+/// The names that no routine may have.
+pub(crate) fn is_taken(name: &str) -> bool {
+    [GET_RUN, CANCEL_RUN].contains(&name)
+}

@@ -1,0 +1,88 @@
+//! A run's steps as calls of its caller.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_steps::{RunReport, StepHost};
+use sinew_tool::{Args, BoxFuture, Caller, ErrorKind, NestedCalls, Outcome, ToolError};
+use tokio::time::Instant;
+
+use crate::routine::{LIMITS, Routine};
+use crate::runs::{Run, RunState};
+
+/// Between two tries of a step that waits for a person. Each try waits for the person too.
+const APPROVAL_PAUSE: Duration = Duration::from_secs(1);
+
+pub(crate) struct RunHost {
+    pub(crate) run: Arc<Run>,
+    pub(crate) calls: Arc<dyn NestedCalls>,
+    pub(crate) caller: Arc<dyn Caller>,
+    pub(crate) began: Instant,
+    pub(crate) done: std::sync::atomic::AtomicU32,
+}
+
+impl RunHost {
+    /// Carries the routine out; the answer is in the run.
+    pub(crate) async fn carry_out(self, routine: Arc<Routine>, args: Args) {
+        let scope = routine.scope(&args);
+        let planned = routine.steps.known_calls(&scope);
+        let agreed = self.patiently(&routine.tool.name, || self.calls.agree(&planned)).await;
+        let report = match agreed {
+            Ok(()) => sinew_steps::run(&routine.steps, &self, scope, &LIMITS).await,
+            Err(failure) => RunReport { failure: Some(failure), ..RunReport::default() },
+        };
+        self.run.set(RunState::Ended(Arc::new(report)));
+    }
+
+    /// Tries something until a person has decided about it. Nothing is sent before that, so trying again is safe.
+    async fn patiently<'a, T>(
+        &'a self,
+        tool: &str,
+        attempt: impl Fn() -> BoxFuture<'a, Result<T, ToolError>>,
+    ) -> Result<T, ToolError> {
+        loop {
+            if self.run.cancel.is_cancelled() {
+                return Err(ToolError::new(ErrorKind::Cancelled, "the run was cancelled before this step"));
+            }
+            match attempt().await {
+                Err(error) if error.kind == ErrorKind::ApprovalNeeded && self.began.elapsed() < LIMITS.time => {
+                    self.run.set(RunState::Waiting { tool: tool.to_owned(), why: error.message });
+                    tokio::select! {
+                        () = tokio::time::sleep(APPROVAL_PAUSE) => {}
+                        () = self.run.cancel.cancelled() => {}
+                    }
+                }
+                answer => return answer,
+            }
+        }
+    }
+}
+
+impl StepHost for RunHost {
+    fn call<'a>(
+        &'a self,
+        device: Option<&'a str>,
+        tool: &'a str,
+        arguments: &'a Args,
+    ) -> BoxFuture<'a, Result<Outcome, ToolError>> {
+        Box::pin(async move {
+            self.run.set(RunState::Running { tool: tool.to_owned() });
+            let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            self.caller.progress(f64::from(done) + 1.0, None, Some(tool));
+            self.patiently(tool, || self.calls.call(device, tool, arguments.clone())).await
+        })
+    }
+
+    fn pause(&self, time: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            tokio::select! {
+                () = tokio::time::sleep(time) => {}
+                () = self.run.cancel.cancelled() => {}
+            }
+        })
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+}

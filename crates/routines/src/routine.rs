@@ -1,0 +1,145 @@
+//! A routine as its file describes it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use sinew_spec::{Document, ToolSpecification};
+use sinew_steps::{Limits, Steps};
+use sinew_tool::{Args, Tool, ToolUse};
+
+use crate::yaml;
+
+/// A routine is written by hand or recorded; this is a thousand lines.
+pub const MAX_FILE: usize = 256 << 10;
+
+/// The heading of the section with the steps.
+pub(crate) const SECTION: &str = "Steps";
+
+/// What one run may cost.
+pub(crate) const LIMITS: Limits = Limits { written: 200, executed: 2_000, items: 200, time: Duration::from_secs(600) };
+
+/// A checked routine.
+#[derive(Clone, Debug)]
+pub struct Routine {
+    /// Its public description, and the tools that it calls.
+    pub tool: Tool,
+    pub steps: Steps,
+}
+
+/// Something that keeps a file from being a routine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutineProblem {
+    /// Counted from 1.
+    pub line: usize,
+    pub message: String,
+}
+
+impl fmt::Display for RoutineProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl Routine {
+    /// Reads a file. `name` is the file's name without its ending; the tool must have it too, so that the one is found
+    /// by the other.
+    pub fn read(name: &str, text: &str) -> Result<Routine, RoutineProblem> {
+        let at = |line: usize, message: String| RoutineProblem { line, message };
+        if text.len() > MAX_FILE {
+            return Err(at(1, format!("the file has {} bytes; a routine may have {MAX_FILE}", text.len())));
+        }
+        let document = Document::parse(text);
+        let specification = match document.tools.as_slice() {
+            [only] => only,
+            [] => return Err(at(1, "the file describes no tool; `sinew routine new` writes an example".to_owned())),
+            several => {
+                return Err(at(1, format!("the file describes {} tools; a routine is one tool", several.len())));
+            }
+        };
+        if specification.name != name {
+            let line = line_of(text, &specification.name);
+            return Err(at(line, format!("the tool is called `{}`, and the file `{name}.md`", specification.name)));
+        }
+        if !specification.input_known {
+            let message = "its parameters cannot be read; `sinew spec lint` says why".to_owned();
+            return Err(at(1, message));
+        }
+        let (first_line, written) = steps_of(text, specification)?;
+        let yaml = yaml::read(&written).map_err(|error| at(first_line + error.line - 1, error.message))?;
+        let mut tool = specification.to_tool();
+        let parameters: Vec<&str> = tool.properties().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        let steps = Steps::parse(&yaml.value, parameters, &LIMITS).map_err(|error| {
+            let line = yaml.lines.get(&pointer_of(&error.at)).copied().unwrap_or(1);
+            at(first_line + line - 1, error.to_string())
+        })?;
+        tool.uses = uses(&steps);
+        Ok(Routine { tool, steps })
+    }
+
+    /// The values that the steps may refer to from the start. A parameter that was not given is its default, or null.
+    pub(crate) fn scope(&self, args: &Args) -> Map<String, Value> {
+        let properties = self.tool.properties().into_iter().flatten();
+        let value = |name: &str, schema: &Value| {
+            args.get(name).or_else(|| schema.get("default")).cloned().unwrap_or(Value::Null)
+        };
+        properties.map(|(name, schema)| (name.clone(), value(name, schema))).collect()
+    }
+}
+
+/// The tools that the steps call, each once. A device that is an argument may be any.
+fn uses(steps: &Steps) -> Vec<ToolUse> {
+    let known = |device: &Value| device.as_str().filter(|text| !text.contains("${")).map(str::to_owned);
+    let uses = steps
+        .calls()
+        .into_iter()
+        .map(|call| ToolUse { device: call.device.and_then(known), tool: call.tool.to_owned() });
+    uses.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The text of the fenced block under the heading, and the line in which it begins.
+fn steps_of(text: &str, specification: &ToolSpecification) -> Result<(usize, String), RoutineProblem> {
+    let has_section = specification.extra.iter().any(|(heading, _)| is_steps(heading));
+    let mut lines = text.lines().enumerate();
+    let heading = lines.find(|(_, line)| line.starts_with('#') && is_steps(line.trim_start_matches('#')));
+    let Some((heading, _)) = heading else {
+        let message = match has_section {
+            true => format!("`{SECTION}` must be a heading of its own"),
+            false => format!("there is no section `{SECTION}` with the steps"),
+        };
+        return Err(RoutineProblem { line: text.lines().count().max(1), message });
+    };
+    let opening = lines.find(|(_, line)| !line.trim().is_empty());
+    let Some((opening, _)) = opening.filter(|(_, line)| line.trim_start().starts_with("```")) else {
+        let message = format!("under `{SECTION}` there must be a fenced block (```yaml) with a list of steps");
+        return Err(RoutineProblem { line: heading + 1, message });
+    };
+    let mut block = String::new();
+    for (_, line) in lines {
+        if line.trim_start().starts_with("```") {
+            return Ok((opening + 2, block));
+        }
+        block.push_str(line);
+        block.push('\n');
+    }
+    Err(RoutineProblem { line: opening + 1, message: "the block of steps has no end (```)".to_owned() })
+}
+
+fn is_steps(heading: &str) -> bool {
+    let heading = heading.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim();
+    heading.trim_matches('*').trim_end_matches(':').eq_ignore_ascii_case(SECTION)
+}
+
+/// `3.then.1` as a JSON pointer, which counts from 0.
+fn pointer_of(at: &str) -> String {
+    let part = |part: &str| match part.parse::<usize>() {
+        Ok(number) => format!("/{}", number.saturating_sub(1)),
+        Err(_) => format!("/{part}"),
+    };
+    at.split('.').filter(|text| !text.is_empty()).map(part).collect()
+}
+
+fn line_of(text: &str, word: &str) -> usize {
+    text.lines().position(|line| !word.is_empty() && line.contains(word)).map_or(1, |index| index + 1)
+}

@@ -1,0 +1,216 @@
+//! Runs of routines: those under way, those that wait for a person, and the last that ended.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use sinew_steps::RunReport;
+use sinew_tool::{Args, ErrorKind, Outcome, ToolError};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Runs that may be under way at once, of all callers together.
+const MAX_ACTIVE: usize = 2_000;
+/// Runs that ended and can still be asked about.
+const MAX_ENDED: usize = 200;
+
+#[derive(Default)]
+pub(crate) struct Runs {
+    /// The oldest first.
+    table: Mutex<VecDeque<Arc<Run>>>,
+}
+
+/// One run. Its id is the right to ask about it, together with the caller it belongs to.
+pub(crate) struct Run {
+    pub(crate) id: String,
+    pub(crate) routine: String,
+    pub(crate) cancel: CancellationToken,
+    principal: String,
+    args: Args,
+    state: watch::Sender<RunState>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum RunState {
+    /// The tool that is called now; empty before the first.
+    Running {
+        tool: String,
+    },
+    /// A person must approve the next step.
+    Waiting {
+        tool: String,
+        why: String,
+    },
+    Ended(Arc<RunReport>),
+}
+
+impl Runs {
+    /// A new run, or the one that waits for a person with the same call: repeating a call must not repeat its steps.
+    pub(crate) fn begin(&self, principal: &str, routine: &str, args: &Args) -> Result<(Arc<Run>, bool), ToolError> {
+        let mut table = self.table();
+        let is_same = |run: &&Arc<Run>| {
+            run.is_waiting() && (&*run.principal, &*run.routine, &run.args) == (principal, routine, args)
+        };
+        if let Some(run) = table.iter().find(is_same) {
+            return Ok((run.clone(), false));
+        }
+        if table.iter().filter(|run| run.ended().is_none()).count() >= MAX_ACTIVE {
+            let message = format!("{MAX_ACTIVE} routines run already; try again when some have ended");
+            return Err(ToolError::new(ErrorKind::Busy, message));
+        }
+        let run = Arc::new(Run {
+            id: random_id()?,
+            routine: routine.to_owned(),
+            cancel: CancellationToken::new(),
+            principal: principal.to_owned(),
+            args: args.clone(),
+            state: watch::Sender::new(RunState::Running { tool: String::new() }),
+        });
+        table.push_back(run.clone());
+        let ended = table.iter().filter(|run| run.ended().is_some()).count();
+        let mut surplus = ended.saturating_sub(MAX_ENDED);
+        table.retain(|run| {
+            let is_old = surplus > 0 && run.ended().is_some();
+            surplus -= usize::from(is_old);
+            !is_old
+        });
+        Ok((run, true))
+    }
+
+    pub(crate) fn find(&self, principal: &str, id: &str) -> Result<Arc<Run>, ToolError> {
+        let table = self.table();
+        let found = table.iter().find(|run| run.id == id && run.principal == principal).cloned();
+        found.ok_or_else(|| {
+            let message = "no run of yours has this id; runs are forgotten some time after they ended";
+            ToolError::new(ErrorKind::InvalidArguments, message)
+        })
+    }
+
+    fn table(&self) -> MutexGuard<'_, VecDeque<Arc<Run>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Run {
+    pub(crate) fn set(&self, state: RunState) {
+        self.state.send_replace(state);
+    }
+
+    pub(crate) fn ended(&self) -> Option<Arc<RunReport>> {
+        match &*self.state.borrow() {
+            RunState::Ended(report) => Some(report.clone()),
+            RunState::Running { .. } | RunState::Waiting { .. } => None,
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        matches!(&*self.state.borrow(), RunState::Waiting { .. })
+    }
+
+    pub(crate) async fn end(&self) -> Arc<RunReport> {
+        let mut states = self.state.subscribe();
+        loop {
+            if let Some(report) = self.ended() {
+                return report;
+            }
+            // The sender is part of this run, so it is never gone.
+            let _ = states.changed().await;
+        }
+    }
+
+    /// The answer to the call of the routine.
+    pub(crate) fn answer(&self, report: &RunReport) -> Result<Outcome, ToolError> {
+        if let Some(failure) = &report.failure {
+            return Err(self.failed(report, failure));
+        }
+        let mut outcome = match &report.returned {
+            Some(value) => Outcome::json(value.clone()),
+            None => Outcome::text(format!("done: {}", listed(report))),
+        };
+        outcome.meta.insert("sinew/run".to_owned(), json!({"id": self.id, "steps": steps(report)}));
+        Ok(outcome)
+    }
+
+    fn failed(&self, report: &RunReport, failure: &ToolError) -> ToolError {
+        let mut message = match report.failed_step() {
+            Some(step) => format!("{}: step {} (`{}`) failed: {}", self.routine, step.at, step.what, failure.message),
+            None => format!("{}: {}", self.routine, failure.message),
+        };
+        let done = report.steps.iter().filter(|step| step.outcome.is_ok()).count();
+        let _ = match done {
+            0 => write!(message, "; no step was done before it"),
+            _ => write!(message, "; done before it: {}", listed(report)),
+        };
+        let details = json!({"run": self.id, "steps": steps(report), "cause": failure.details});
+        ToolError::new(failure.kind, message).with_details(details)
+    }
+
+    /// What there is to say before the run has ended.
+    pub(crate) fn still_runs(&self) -> ToolError {
+        let (what, tool) = match &*self.state.borrow() {
+            RunState::Waiting { why, tool } => (format!("waits: {why}"), tool.clone()),
+            RunState::Running { tool } => ("still runs".to_owned(), tool.clone()),
+            RunState::Ended(_) => ("has ended".to_owned(), String::new()),
+        };
+        let message = format!(
+            "{} {what}. It goes on as run {}: get its answer with get_run, or stop it with cancel_run",
+            self.routine, self.id
+        );
+        ToolError::new(ErrorKind::Timeout, message).with_details(json!({"run": self.id, "tool": tool}))
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let mut page = json!({"run": self.id, "routine": self.routine});
+        match &*self.state.borrow() {
+            RunState::Running { tool } => {
+                page["state"] = json!("running");
+                page["tool"] = json!(tool);
+            }
+            RunState::Waiting { tool, why } => {
+                page["state"] = json!("waiting");
+                page["tool"] = json!(tool);
+                page["why"] = json!(why);
+            }
+            RunState::Ended(report) => {
+                let state = match &report.failure {
+                    None => "done",
+                    Some(error) if error.kind == ErrorKind::Cancelled => "cancelled",
+                    Some(_) => "failed",
+                };
+                page["state"] = json!(state);
+                page["steps"] = steps(report);
+                match self.answer(report) {
+                    Ok(outcome) => page["result"] = outcome.structured.unwrap_or_else(|| json!(outcome.content.len())),
+                    Err(error) => page["error"] = json!(error.message),
+                }
+            }
+        }
+        page
+    }
+}
+
+fn steps(report: &RunReport) -> Value {
+    let step = |step: &sinew_steps::StepRecord| json!({"at": step.at, "what": step.what, "ok": step.outcome.is_ok(), "ms": step.took.as_millis() as u64});
+    report.steps.iter().map(step).collect()
+}
+
+/// The steps that were done, shortly.
+fn listed(report: &RunReport) -> String {
+    let done: Vec<&str> =
+        report.steps.iter().filter(|step| step.outcome.is_ok()).map(|step| step.what.as_str()).collect();
+    match done.len() {
+        0..=8 => done.join(", "),
+        count => format!("{} and {} more", done[..8].join(", "), count - 8),
+    }
+}
+
+fn random_id() -> Result<String, ToolError> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| ToolError::new(ErrorKind::Internal, format!("the system gives no random numbers: {error}")))?;
+    Ok(bytes.iter().fold("run-".to_owned(), |mut id, byte| {
+        let _ = write!(id, "{byte:02x}");
+        id
+    }))
+}

@@ -1,0 +1,65 @@
+//! Files that are routines, and files that are not.
+
+use sinew_routines::{Routine, new_from_template};
+use sinew_tool::json;
+
+use crate::files::{GOOD_NIGHT, routine_file};
+
+#[test]
+fn a_specification_with_steps_is_a_tool() {
+    let routine = Routine::read("good_night", GOOD_NIGHT).unwrap();
+    assert_eq!((&*routine.tool.name, routine.tool.required()), ("good_night", vec!["room"]));
+    assert_eq!(routine.tool.version.to_string(), "1.2.0");
+    let uses: Vec<_> = routine.tool.uses.iter().map(|used| (used.device.as_deref(), used.tool.as_str())).collect();
+    assert_eq!(
+        uses,
+        [(None, "find_elements"), (None, "self.relay.set"), (Some("kitchen"), "self.audio_speaker.set_volume")]
+    );
+}
+
+#[test]
+fn a_new_file_is_a_routine_once_its_blanks_are_filled() {
+    let text = new_from_template("open_door");
+    let problem = Routine::read("open_door", &text);
+    assert!(problem.is_ok(), "{problem:?}");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let steps = |steps: &str| routine_file("x", steps);
+    let cases = [
+        ("no tool here".to_owned(), 1, "describes no tool"),
+        (GOOD_NIGHT.to_owned(), 3, "called `good_night`, and the file `x.md`"),
+        (routine_file("x", "- wait: 1").replace("### Steps", "### Further"), 1, "no section `Steps`"),
+        (routine_file("x", "- wait: 1").replace("```yaml", "yaml"), 1, "fenced block"),
+        (steps("- call: a\n- call: b\n  argument: {}"), 2, "step 2: a step with `call` has no `argument`"),
+        (steps("- call: a\n  arguments: {b: '${nobody}'}"), 1, "nothing is known yet"),
+        (steps("- if: {value: 1, is: 1}\n  then:\n    - wait: 1\n    - wat: 1"), 4, "step 1.then.2"),
+        (steps("- call: &a x\n- call: *a"), 1, "anchors"),
+        (steps("- each: [1]\n  do: []\n  as: item\n- {"), 1, ""),
+        (steps("call: x"), 1, "must be a list"),
+    ];
+    for (text, line, part) in cases {
+        let first = text.lines().position(|line| line.contains("```yaml")).map_or(0, |index| index + 1);
+        let problem = Routine::read("x", &text).unwrap_err();
+        assert!(problem.message.contains(part), "{text}\n{problem}");
+        if first > 0 && text.contains("### Steps") && part.contains("step") {
+            assert_eq!(problem.line, first + line, "{text}\n{problem}");
+        }
+    }
+}
+
+#[test]
+fn values_never_become_structure() {
+    let text = routine_file("x", "- call: say\n  arguments: {text: 'Hello ${who}', all: '${who}'}").replace(
+        "This tool takes no parameters.",
+        "| Name | Type | Required | Description |\n|---|---|---|---|\n| `who` | string | Yes | Who. |",
+    );
+    let routine = Routine::read("x", &text).unwrap();
+    let hostile = "${other}\", \"admin\": \"yes";
+    let scope = json!({"who": hostile}).as_object().cloned().unwrap();
+    let planned = routine.steps.known_calls(&scope);
+    assert_eq!(planned[0].args["text"], format!("Hello {hostile}"));
+    assert_eq!(planned[0].args["all"], hostile);
+    assert_eq!(planned[0].args.len(), 2);
+}

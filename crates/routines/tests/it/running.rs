@@ -1,0 +1,216 @@
+//! Routines that are called.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use sinew_routines::run;
+use sinew_tool::{
+    Args, BoxFuture, Call, Device, DeviceEvent, Effect, ErrorKind, NestedCalls, Outcome, PlannedCall, Silent,
+    ToolError, Value, json,
+};
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::files::routine_file;
+
+/// Notes every call. `unlock` must be approved, `fail` fails, `slow` takes a minute.
+#[derive(Default)]
+struct House {
+    calls: Mutex<Vec<String>>,
+    planned: Mutex<Vec<String>>,
+    is_approved: Mutex<bool>,
+}
+
+#[derive(Clone)]
+struct Resident(Arc<House>, &'static str);
+
+impl NestedCalls for Resident {
+    fn principal(&self) -> &str {
+        self.1
+    }
+
+    fn call<'a>(
+        &'a self,
+        device: Option<&'a str>,
+        tool: &'a str,
+        args: Args,
+    ) -> BoxFuture<'a, Result<Outcome, ToolError>> {
+        Box::pin(async move {
+            if tool == "unlock" && !*self.0.is_approved.lock().unwrap() {
+                return Err(ToolError::new(ErrorKind::ApprovalNeeded, "a person must approve it"));
+            }
+            self.0.calls.lock().unwrap().push(format!("{}{tool} {}", device.unwrap_or_default(), json!(args)));
+            match tool {
+                "fail" => Err(ToolError::new(ErrorKind::ElementNotFound, "no such button")),
+                "slow" => {
+                    tokio::time::sleep(Duration::from_secs(60)).await;
+                    Ok(Outcome::json(json!({"slow": true})))
+                }
+                "status" => Ok(Outcome::json(json!({"volume": 70}))),
+                _ => Ok(Outcome::text("done")),
+            }
+        })
+    }
+
+    fn agree<'a>(&'a self, calls: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>> {
+        self.0.planned.lock().unwrap().extend(calls.iter().map(|call| call.tool.clone()));
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn within(&self, _: Duration) -> Arc<dyn NestedCalls> {
+        Arc::new(self.clone())
+    }
+}
+
+/// A followed directory, and the device that it became.
+struct Bench {
+    house: Arc<House>,
+    device: Arc<dyn Device>,
+    events: mpsc::UnboundedReceiver<DeviceEvent>,
+    folder: TempDir,
+    end: CancellationToken,
+}
+
+impl Bench {
+    async fn with(files: &[(&str, &str)]) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(name, steps)| write(folder.path(), name, steps));
+        let (sender, mut events) = mpsc::unbounded_channel();
+        let announce = Arc::new(move |event| drop(sender.send(event)));
+        let end = CancellationToken::new();
+        let effect_of = Arc::new(|uses: &[sinew_tool::ToolUse]| {
+            uses.iter().any(|used| used.tool == "unlock").then_some(Effect::Danger)
+        });
+        tokio::spawn(run(folder.path().to_owned(), effect_of, announce, end.clone()));
+        let Some(DeviceEvent::Joined(device)) = events.recv().await else { panic!("it did not join") };
+        Bench { house: Arc::default(), device, events, folder, end }
+    }
+
+    async fn call(&self, tool: &str, args: Value) -> Result<Outcome, ToolError> {
+        self.call_as("ann", tool, args).await
+    }
+
+    async fn call_as(&self, who: &'static str, tool: &str, args: Value) -> Result<Outcome, ToolError> {
+        let call = Call {
+            tool: tool.to_owned(),
+            args: args.as_object().cloned().unwrap_or_default(),
+            budget: Duration::from_secs(600),
+            from: who.to_owned(),
+            caller: Arc::new(Silent),
+            nested: Arc::new(Resident(self.house.clone(), who)),
+        };
+        self.device.call(call).await
+    }
+
+    fn calls(&self) -> Vec<String> {
+        self.house.calls.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.end.cancel();
+    }
+}
+
+fn write(folder: &Path, name: &str, steps: &str) {
+    std::fs::write(folder.join(format!("{name}.md")), routine_file(name, steps)).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_are_calls_and_the_answer_is_what_they_return() {
+    let bench = Bench::with(&[(
+        "quiet",
+        "- call: status\n  device: kitchen\n  as: now\n- call: set\n  arguments: {to: '${now.volume}'}\n- return: {was: '${now.volume}'}",
+    )])
+    .await;
+    let outcome = bench.call("quiet", json!({})).await.unwrap();
+    assert_eq!(outcome.structured, Some(json!({"was": 70})));
+    assert_eq!(bench.calls(), ["kitchenstatus {}", "set {\"to\":70}"]);
+    // Only what can be told before the first step is agreed to in advance.
+    assert_eq!(*bench.house.planned.lock().unwrap(), ["status"]);
+    let names: Vec<String> = bench.device.tools().iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!(names, ["quiet", "get_run", "cancel_run"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_step_says_what_was_done_before_it() {
+    let bench = Bench::with(&[("press", "- call: open\n- call: fail\n- call: never")]).await;
+    let error = bench.call("press", json!({})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::ElementNotFound);
+    assert!(
+        error.message.contains("step 2 (`fail`) failed: no such button; done before it: open"),
+        "{}",
+        error.message
+    );
+    assert_eq!(bench.calls().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_run_goes_on_after_its_call_was_answered() {
+    let bench = Bench::with(&[("wash", "- call: slow\n  as: done\n- return: '${done}'")]).await;
+    let error = bench.call("wash", json!({})).await.unwrap_err();
+    let run = error.details["run"].as_str().unwrap().to_owned();
+    let state = |page: Outcome| page.structured.unwrap();
+    assert_eq!(state(bench.call("get_run", json!({"run": run})).await.unwrap())["state"], "running");
+    assert!(bench.call_as("eve", "get_run", json!({"run": run})).await.is_err());
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let page = state(bench.call("get_run", json!({"run": run})).await.unwrap());
+    assert_eq!((&page["state"], &page["result"]), (&json!("done"), &json!({"slow": true})));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_run_stops_before_its_next_step() {
+    let bench = Bench::with(&[("wash", "- call: slow\n- call: never")]).await;
+    let error = bench.call("wash", json!({})).await.unwrap_err();
+    let run = json!({"run": error.details["run"]});
+    bench.call("cancel_run", run.clone()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let page = bench.call("get_run", run).await.unwrap().structured.unwrap();
+    assert_eq!((&page["state"], bench.calls().len()), (&json!("cancelled"), 1), "{page}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_waits_for_a_person_is_not_begun_again() {
+    let bench = Bench::with(&[("leave", "- call: count\n- call: unlock\n- return: {open: true}")]).await;
+    let error = bench.call("leave", json!({})).await.unwrap_err();
+    assert!(error.message.contains("waits: a person must approve it"), "{}", error.message);
+    // The same call joins the run; somebody else's does not.
+    let (again, other) = tokio::join!(bench.call("leave", json!({})), bench.call_as("bob", "leave", json!({})));
+    assert!(again.is_err() && other.is_err());
+    *bench.house.is_approved.lock().unwrap() = true;
+    let outcome = bench.call("leave", json!({})).await.unwrap();
+    assert_eq!(outcome.structured, Some(json!({"open": true})));
+    let counted = bench.calls().iter().filter(|call| call.starts_with("count")).count();
+    assert_eq!(counted, 2, "one for each caller: {:?}", bench.calls());
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_are_followed_and_a_mistake_keeps_the_last_good_form() {
+    let mut bench = Bench::with(&[("a", "- return: 1")]).await;
+    write(bench.folder.path(), "b", "- call: unlock");
+    assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Changed(_))));
+    let tools: BTreeMap<String, Option<Effect>> =
+        bench.device.tools().iter().map(|tool| (tool.name.clone(), tool.effect)).collect();
+    assert_eq!((tools["a"], tools["b"]), (None, Some(Effect::Danger)));
+    write(bench.folder.path(), "a", "- wat: 1 # a mistake");
+    assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Changed(_))));
+    assert_eq!(bench.call("a", json!({})).await.unwrap().structured, Some(json!(1)));
+    let problems = bench.device.info().attributes["problems"].clone();
+    assert!(problems[0].as_str().is_some_and(|text| text.starts_with("a.md: line ")), "{problems}");
+    std::fs::remove_file(bench.folder.path().join("a.md")).unwrap();
+    std::fs::remove_file(bench.folder.path().join("b.md")).unwrap();
+    assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Left(..))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_runs_at_once_all_end() {
+    let bench = Bench::with(&[("quick", "- call: status\n  as: now\n- wait: 20\n- return: '${now}'")]).await;
+    let calls = (0..1_000).map(|_| bench.call("quick", json!({})));
+    let answers = futures_util::future::join_all(calls).await;
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(bench.calls().len(), 1_000);
+}
