@@ -13,7 +13,7 @@ use crate::device::{RoutineBook, RoutinesDevice, is_taken};
 use crate::routine::{MAX_FILE, Routine};
 
 /// Somebody who saved a file tries it next.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A device may offer 512 tools.
 const MAX_ROUTINES: usize = 500;
 

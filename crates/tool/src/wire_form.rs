@@ -186,6 +186,7 @@ mod tests {
                 name: FamilyName::parse(&name).unwrap(),
                 prefers_ready: quoted,
                 shows_others: several,
+                passes_on: quoted != several,
                 text_trust: if quoted { TextTrust::Quoted } else { TextTrust::Attributed },
                 reach: if several { Reach::SeveralGateways } else { Reach::OneLink },
             });

@@ -1,6 +1,7 @@
 //! `sinew demo`: a gateway with virtual boards and a virtual phone, and the page that says how to use it.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +54,7 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
     settings.state = state::demo(&base);
     settings.started_by = StartedBy::Demo;
     settings.gateway.access.approve_all = true;
+    settings.routines = None;
     let mut stop = StopSignal::new()?;
     let voice = relay_to_virtual_voice(&mut settings).await;
     let mut server = GatewayServer::open_taking_over(settings).await?;
@@ -76,6 +78,27 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
     let page = StartPage { token: Some(token), devices, ..StartPage::new(title, &server, &base) };
     print(&if printer.is_json() { format!("{}\n", page.to_json()) } else { page.to_text(printer, args.verbose) });
     Ok(server.run(async || stop.wait().await).await?)
+}
+
+/// The routines of the demo, where they can be tried and changed.
+const ROUTINES: [(&str, &str); 3] = [
+    ("good_night", include_str!("../demo_routines/good_night.md")),
+    ("write_note", include_str!("../demo_routines/write_note.md")),
+    ("find_contact", include_str!("../demo_routines/find_contact.md")),
+];
+
+/// Writes the routines that are not there yet.
+fn write_routines(state: &Path) -> Result<(), CliError> {
+    let folder = state.join("routines");
+    let failed = |error: std::io::Error| CliError::new(CliErrorKind::Io, format!("{}: {error}", folder.display()));
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    for (name, text) in ROUTINES {
+        let file = folder.join(format!("{name}.md"));
+        if !file.exists() {
+            std::fs::write(file, text).map_err(failed)?;
+        }
+    }
+    Ok(())
 }
 
 /// One board of the demo talks to a virtual voice server. Without MQTT, or with a voice server in the configuration, none
@@ -111,8 +134,9 @@ pub async fn connect(server: &mut GatewayServer, voice: Option<&VoiceHandle>) ->
     server.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone.clone(), Profile::Full))));
     let mut apps = AppWatcher::new(Arc::new(phone), sinew_apps::WatchSettings::default(), server.gateway.announce());
     apps.refresh().await.map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))?;
+    write_routines(&server.directory)?;
     connect_boards(server, voice)?;
-    wait_for_boards(server).await
+    wait_for_devices(server).await
 }
 
 /// A virtual phone, driven directly and so able to do everything.
@@ -148,17 +172,14 @@ fn connect_boards(server: &mut GatewayServer, voice: Option<&VoiceHandle>) -> Re
     Ok(())
 }
 
-/// Waits until every board of the demo is ready.
-async fn wait_for_boards(server: &GatewayServer) -> Result<(), CliError> {
+/// Waits until the boards and routines of the demo are ready.
+async fn wait_for_devices(server: &GatewayServer) -> Result<(), CliError> {
     let mut watch = server.gateway.watch();
     let all_ready = async {
         loop {
             let devices = server.gateway.devices();
-            let ready = |hardware_id: &str| {
-                let key = format!("board:{hardware_id}");
-                devices.iter().any(|device| device.key.0 == key && device.is_ready())
-            };
-            if BOARDS.iter().all(|(_, hardware_id)| ready(hardware_id)) {
+            let ready = |key: &str| devices.iter().any(|device| device.key.0 == key && device.is_ready());
+            if BOARDS.iter().all(|(_, hardware_id)| ready(&format!("board:{hardware_id}"))) && ready("routines") {
                 return;
             }
             watch.next().await;
@@ -167,7 +188,7 @@ async fn wait_for_boards(server: &GatewayServer) -> Result<(), CliError> {
     tokio::time::timeout(JOINING, all_ready).await.map_err(|_| {
         CliError::new(
             CliErrorKind::Io,
-            "the virtual boards did not join within 10 s; SINEW_LOG=debug shows what they met",
+            "the virtual devices did not join within 10 s; SINEW_LOG=debug shows what they met",
         )
     })
 }

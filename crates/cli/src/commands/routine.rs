@@ -53,7 +53,7 @@ enum RoutineCommand {
         file: PathBuf,
         /// Explain it for the token with this label
         #[arg(long = "as", value_name = "TOKEN")]
-        token: Option<String>,
+        caller: Option<String>,
         #[command(flatten)]
         reach: ReachArgs,
     },
@@ -76,7 +76,7 @@ pub async fn run(args: RoutineArgs, printer: Printer) -> Result<(), CliError> {
             };
             call::run(call, printer).await
         }
-        RoutineCommand::Explain { file, token, reach } => explain(&file, token, &reach, printer).await,
+        RoutineCommand::Explain { file, caller, reach } => explain(&file, caller.as_deref(), &reach, printer).await,
     }
 }
 
@@ -138,13 +138,13 @@ fn read(file: &Path) -> Result<Routine, String> {
     Routine::read(name, &text).map_err(|problem| problem.to_string())
 }
 
-async fn explain(file: &Path, token: Option<String>, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+async fn explain(file: &Path, caller: Option<&str>, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let routine = read(file)
         .map_err(|problem| CliError::new(CliErrorKind::ChecksFailed, format!("{}: {problem}", file.display())))?;
     let mut client = GatewayTarget::find(reach)?.connect().await?;
     let mut rows = Vec::new();
     for used in &routine.tool.uses {
-        rows.push(explain_use(&mut client, used, token.as_deref()).await);
+        rows.push(explain_use(&mut client, used, caller).await);
     }
     if printer.is_json() {
         print_json(&json!({"routine": routine.tool.name, "calls": rows}));
@@ -159,13 +159,13 @@ async fn explain(file: &Path, token: Option<String>, reach: &ReachArgs, printer:
     Ok(())
 }
 
-async fn explain_use(client: &mut GatewayClient, used: &ToolUse, token: Option<&str>) -> Value {
+async fn explain_use(client: &mut GatewayClient, used: &ToolUse, caller: Option<&str>) -> Value {
     let Some(device) = &used.device else {
         let why = "which device it is depends on the call";
         return json!({"tool": used.tool, "device": "", "verdict": "", "why": why});
     };
     let request = Explain {
-        token: token.map(str::to_owned),
+        token: caller.map(str::to_owned),
         device: device.clone(),
         tool: used.tool.clone(),
         arguments: Map::new(),

@@ -21,6 +21,7 @@ mod phones;
 mod pins;
 mod provider;
 mod qemu;
+mod routines;
 mod servers;
 mod spec;
 mod start;
