@@ -477,7 +477,7 @@ impl<'a> JsonReader<'a> {
 
 /// The places of keys that occurred before in the same object.
 fn repeated_keys<T>(members: &[JsonMember<T>]) -> impl Iterator<Item = Span> + '_ {
-    // Few keys are compared faster than hashed.
+    /// Few keys are compared faster than hashed.
     const FEW: usize = 16;
     let mut seen = HashSet::new();
     members.iter().enumerate().filter_map(move |(index, member)| {
