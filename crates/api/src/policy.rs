@@ -21,10 +21,17 @@ pub struct WaitingCall {
     /// The id of the device, and its name if it has one.
     pub device: String,
     pub tool: String,
-    /// The JSON text of the arguments, cut where it is long.
+    /// The JSON text of the arguments, without secrets.
     pub args: String,
+    /// Whether `args` is only the beginning, as in the list of calls; `GET /api/v1/approvals/{id}` has all of it.
+    #[serde(default)]
+    pub args_cut: bool,
     /// Why a person is asked.
     pub reason: String,
+    /// For so many seconds an approval also covers the caller's later calls of the tool on the device, with any arguments,
+    /// because the policy says so.
+    #[serde(default)]
+    pub keep_s: u64,
     /// When the call came, in milliseconds of Unix time.
     pub at: i64,
     #[serde(flatten)]

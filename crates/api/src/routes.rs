@@ -99,6 +99,7 @@ pub enum Operation {
     Journal,
     VerifyAudit,
     Approvals,
+    Approval,
     Decide,
     Effects,
     Explain,
@@ -217,6 +218,14 @@ pub const ROUTES: &[Route] = &[
     route(Operation::RevokeToken, Delete, "/api/v1/tokens/{id}", Admin, "revoke a token").gives(body::<Token>()),
     route(Operation::Approvals, Get, "/api/v1/approvals", Admin, "calls that wait for a person")
         .gives(body::<Approvals>()),
+    route(
+        Operation::Approval,
+        Get,
+        "/api/v1/approvals/{id}",
+        Admin,
+        "a call that waits for a person, with all arguments",
+    )
+    .gives(body::<WaitingCall>()),
     route(Operation::Decide, Post, "/api/v1/approvals/{id}", Admin, "approve or deny a call that waits")
         .takes(body::<Decide>())
         .gives(body::<WaitingCall>()),

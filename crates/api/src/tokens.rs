@@ -77,6 +77,9 @@ pub struct AuditEntry {
     /// When the call came, in milliseconds of Unix time.
     pub at: i64,
     pub principal: String,
+    /// The id of the caller's token, or its name where it has none; null in old records and where the gateway itself acts.
+    #[serde(default)]
+    pub caller: Option<String>,
     /// The endpoint it came through.
     pub door: String,
     pub device: Option<String>,
@@ -88,6 +91,9 @@ pub struct AuditEntry {
     pub args_digest: String,
     /// The arguments as JSON, without secrets and cut where they are long; of a decision or change its details.
     pub args: String,
+    /// What decided about the call: verdict, rule or default, approval, and the version of the policy.
+    #[serde(default)]
+    pub decided: Option<String>,
     /// `ok`, or the `error_type` of the failure.
     pub outcome: String,
     pub duration_us: i64,
@@ -106,6 +112,9 @@ pub struct AuditCheck {
     pub records: u64,
     /// Records of 0.1.0, which cannot be checked.
     pub unchained: u64,
+    /// Records whose arguments were removed.
+    #[serde(default)]
+    pub emptied: u64,
     pub seals: u64,
     /// The last record that a seal covers.
     pub sealed_until: Option<i64>,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::json;
 use sinew_api::{CreatedToken, NewToken, TokenRole};
-use sinew_gateway::{Gateway, Principal, Role};
+use sinew_gateway::{Gateway, Principal, Role, label_of_client};
 use sinew_tool::Digest;
 
 use crate::client::{GatewayStream, GatewayTarget};
@@ -42,7 +42,8 @@ pub async fn open(
             opened => return opened,
         }
     }
-    let request = NewToken { role: TokenRole::Client, label: client.to_owned(), device: None, expires_in_s: None };
+    let request =
+        NewToken { role: TokenRole::Client, label: label_of_client(client), device: None, expires_in_s: None };
     let made: CreatedToken = target.connect().await?.post("/api/v1/tokens", &request).await?;
     keep(directory, client, &made.token)?;
     target.with_token(made.token).connect().await?.upgrade(path).await
@@ -63,7 +64,7 @@ pub fn token(
             None => return Err(CliError::new(CliErrorKind::TokenRefused, "the token of this client was revoked")),
         }
     }
-    let (_, token) = tokens.create(Role::Client, client)?;
+    let (_, token) = tokens.create(Role::Client, &label_of_client(client))?;
     keep(directory, client, &token)?;
     let who = tokens.check(&token).ok_or_else(|| CliError::new(CliErrorKind::Io, "the new token is not accepted"))?;
     Ok((token, who))

@@ -388,7 +388,11 @@ pub(crate) async fn verify_audit(State(front): State<Arc<FrontState>>) -> Respon
 /// The calls that wait for a person.
 pub(crate) async fn approvals(State(front): State<Arc<FrontState>>) -> Response<Body> {
     let waiting = front.gateway.approval_requests();
-    answer(Ok(Approvals { approvals: waiting.into_iter().map(to_api::waiting_call).collect() }))
+    answer(Ok(Approvals { approvals: waiting.into_iter().map(to_api::short_waiting_call).collect() }))
+}
+
+pub(crate) async fn approval(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
+    answer(front.gateway.approval_request(&id).map(to_api::waiting_call))
 }
 
 pub(crate) async fn decide(

@@ -126,6 +126,7 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::Journal => get(api::journal),
         Operation::VerifyAudit => get(api::verify_audit),
         Operation::Approvals => get(api::approvals),
+        Operation::Approval => get(api::approval),
         Operation::Decide => post(api::decide),
         Operation::Effects => get(api::effects),
         Operation::Explain => post(api::explain),

@@ -10,7 +10,11 @@ use sinew_gateway::{
     HeldToolView, JournalEntry, PendingBoard, PublicTool, TokenView, ToolEffect,
 };
 use sinew_policy::EffectSource;
+use sinew_tool::text::cut;
 use sinew_tool::{Effect, Outcome};
+
+/// Arguments in a list of calls that wait, in bytes.
+const MAX_LISTED_ARGS: usize = 2_000;
 
 pub(crate) fn device(view: DeviceView) -> DeviceSummary {
     DeviceSummary {
@@ -117,12 +121,14 @@ pub(crate) fn record(record: AuditRecord) -> AuditEntry {
         kind: record.kind,
         at: record.at,
         principal: record.principal,
+        caller: record.caller,
         door: record.door,
         device: record.device,
         tool: record.tool,
         name: record.name,
         args_digest: record.args_digest,
         args: record.args,
+        decided: record.decided,
         outcome: record.outcome,
         duration_us: record.duration_us,
         bytes: record.bytes,
@@ -160,6 +166,7 @@ pub fn audit_check(report: AuditReport) -> AuditCheck {
         ok: report.problems_in_all == 0,
         records: report.records,
         unchained: report.unchained,
+        emptied: report.emptied,
         seals: report.seals,
         sealed_until: report.sealed_until,
         checked_until: report.checked_until,
@@ -177,10 +184,19 @@ pub(crate) fn waiting_call(request: ApprovalRequest) -> WaitingCall {
         device: request.device,
         tool: request.tool,
         args: request.args,
+        args_cut: false,
+        keep_s: request.keep.as_secs(),
         reason: request.reason,
         at: request.at,
         more: Default::default(),
     }
+}
+
+/// A call in a list, whose arguments must not hide the other calls.
+pub(crate) fn short_waiting_call(request: ApprovalRequest) -> WaitingCall {
+    let call = waiting_call(request);
+    let args = cut(&call.args, MAX_LISTED_ARGS).to_owned();
+    WaitingCall { args_cut: args.len() < call.args.len(), args, ..call }
 }
 
 pub(crate) fn marked_tool(tool: ToolEffect) -> MarkedTool {

@@ -11,7 +11,7 @@ use sinew_tool::text::clean;
 use sinew_tool::{Args, Call, Caller, Content, Device, Effect, ErrorKind, Outcome, Silent, Status, Tool, ToolError};
 use tokio::time::Instant;
 
-use crate::access::Agreement;
+use crate::access::{Agreement, ProposedCall};
 use crate::budgets;
 use crate::gateway::Gateway;
 use crate::journal::{JournalDraft, Screens};
@@ -174,7 +174,8 @@ impl Gateway {
         decide(holder)?;
         let agreement = Agreement { is_confirmed, calls: &nesting.agreed };
         let spent = if nesting.is_detached { Duration::ZERO } else { budget };
-        let permit = self.access().authorize(&who, &lens, holder, &args, agreement, spent).await?;
+        let proposed = ProposedCall { who: &who, lens: &lens, holder, args: &args, agreement, budget: spent };
+        let permit = self.access().authorize(proposed, record).await?;
         // A person may have taken a while, and the device or the policy may be another by now.
         let (ends, snapshot) = match permit.has_waited {
             true => (Instant::now() + budget, self.snapshot()),

@@ -14,7 +14,7 @@ use sinew_tool::text::clean_line;
 use sinew_tool::{Announce, DeviceEvent, DeviceId, DeviceKey, Digest, ErrorKind, Picture, Presences, ToolError, Value};
 use tokio::sync::broadcast;
 
-use crate::access::{Access, AccessSettings, ApprovalDecision, ApprovalRequest, Lens};
+use crate::access::{Access, AccessSettings, ApprovalDecision, ApprovalRequest, Asking, Lens, not_waiting};
 use crate::approvals::ApprovalQueue;
 use crate::caller_view::CallerView;
 use crate::directory;
@@ -285,7 +285,19 @@ impl Gateway {
 
     /// Puts another policy in force. Where it has errors, the old one stays.
     pub fn set_access(&self, settings: AccessSettings) -> Result<(), Vec<PolicyProblem>> {
+        let before = self.inner.access.in_force().policy().version().to_owned();
         self.inner.access.replace(settings)?;
+        let after = self.inner.access.in_force().policy().version().to_owned();
+        self.inner.recorder.note(Note {
+            kind: RecordKind::Change,
+            who: None,
+            door: "",
+            device: None,
+            tool: None,
+            what: "load_policy",
+            details: json!({"before": before, "after": after}),
+            outcome: "ok",
+        });
         self.inner.registry.notify_all();
         Ok(())
     }
@@ -301,7 +313,17 @@ impl Gateway {
 
     /// The calls that wait for a person, oldest first.
     pub fn approval_requests(&self) -> Vec<ApprovalRequest> {
+        self.forget_revoked_requests();
         self.inner.access.approvals.list()
+    }
+
+    /// A call that waits for a person.
+    pub fn approval_request(&self, id: &str) -> Result<ApprovalRequest, ToolError> {
+        self.approval_requests().into_iter().find(|request| request.id == id).ok_or_else(|| not_waiting(id))
+    }
+
+    fn forget_revoked_requests(&self) {
+        self.inner.access.approvals.forget_revoked(|who| self.inner.tokens.is_valid(who));
     }
 
     /// Decides about a call that waits. Only administrators may.
@@ -315,20 +337,24 @@ impl Gateway {
             let message = "only an administrator approves calls; use an admin token";
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
         }
-        let (request, on) = self.inner.access.approvals.decide(id, decision, &who.name)?;
+        self.forget_revoked_requests();
+        let Asking { request, on, args_digest, binding, .. } =
+            self.inner.access.approvals.decide(id, decision, &who.name)?;
         let seconds = match decision {
             ApprovalDecision::For(time) => json!(time.as_secs()),
+            ApprovalDecision::Once if !request.keep.is_zero() => json!(request.keep.as_secs()),
             ApprovalDecision::Once | ApprovalDecision::Deny => Value::Null,
         };
         let denied = decision == ApprovalDecision::Deny;
         self.inner.recorder.note(Note {
             kind: RecordKind::Decision,
-            who: &who.name,
+            who: Some(who),
             door: "api",
             device: Some(on),
             tool: Some(request.tool.clone()),
             what: if denied { "deny" } else { "approve" },
-            details: json!({"approval": id, "caller": request.principal, "for_s": seconds, "why": request.reason,
+            details: json!({"approval": id, "caller": request.principal, "caller_id": binding.principal,
+                "args_digest": args_digest, "for_s": seconds, "why": request.reason, "policy": binding.policy,
                 "waited_ms": now() - request.at}),
             outcome: if denied { "denied" } else { "ok" },
         });
@@ -376,7 +402,7 @@ impl Gateway {
     ) {
         self.inner.recorder.note(Note {
             kind: RecordKind::Change,
-            who: &who.name,
+            who: Some(who),
             door: "api",
             device,
             tool: None,
@@ -500,6 +526,10 @@ impl Gateway {
 /// Whether the audit in a state directory is as it was written. Only while no gateway uses the directory.
 pub fn verify_audit(dir: &Path) -> Result<AuditReport, OpenError> {
     let _lock = StateGuard::take(dir, None)?;
+    let path = dir.join(AUDIT_KEY);
+    if !path.exists() {
+        return Err(OpenError::NoAuditKey { path });
+    }
     store::verify_closed(dir, AuditKey::new(&tokens::secret(Some(dir), AUDIT_KEY)?))
 }
 

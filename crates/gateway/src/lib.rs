@@ -49,6 +49,7 @@ mod specification;
 mod state_check;
 mod state_guard;
 mod store;
+mod token_labels;
 mod tokens;
 mod validation;
 mod view;
@@ -69,6 +70,7 @@ pub use snapshot::Snapshot;
 pub use state_check::check_state;
 pub use state_guard::{RunningGateway, running_gateway};
 pub use store::{AuditSeal, time_of_chaining};
+pub use token_labels::label_of_client;
 pub use tokens::{TokenView, Tokens};
 pub use view::{
     AuditFault, AuditFilter, AuditProblem, AuditRecord, AuditReport, DeviceChanges, DeviceView, EventPage, HeldChange,

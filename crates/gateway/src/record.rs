@@ -17,10 +17,13 @@ use crate::redaction;
 use crate::registry::now;
 use crate::shared::{AuditLog, AuditRow, KeptArgs, RecordKind};
 use crate::snapshot::Holder;
-use crate::store::AuditKey;
+use crate::store::{AuditKey, hex};
 
 /// The arguments that are kept of a call; enough to see what was asked, and no place for files.
 const MAX_ARGS: usize = 1 << 10;
+
+/// What is kept of the name of a rule and of what else decided.
+const MAX_DECIDED: usize = 300;
 
 /// Where records go, and the key for the digests in them.
 #[derive(Clone)]
@@ -32,7 +35,8 @@ pub(crate) struct Recorder {
 /// Something other than a call.
 pub(crate) struct Note<'a> {
     pub(crate) kind: RecordKind,
-    pub(crate) who: &'a str,
+    /// `None` where the gateway itself acts.
+    pub(crate) who: Option<&'a Principal>,
     pub(crate) door: &'static str,
     pub(crate) device: Option<DeviceId>,
     pub(crate) tool: Option<String>,
@@ -50,7 +54,9 @@ impl Recorder {
         self.audit.record_unawaited(AuditRow {
             kind: note.kind,
             at: now(),
-            principal: note.who.to_owned(),
+            principal: note.who.map_or(String::new(), |who| who.name.clone()),
+            caller: note.who.map(|who| who.id.clone()),
+            decided: None,
             door: note.door,
             device: note.device,
             tool: note.tool,
@@ -89,6 +95,8 @@ impl CallRecord {
             kind: RecordKind::Call,
             at: now(),
             principal: who.name.clone(),
+            caller: Some(who.id.clone()),
+            decided: None,
             door,
             device: None,
             tool: None,
@@ -117,6 +125,18 @@ impl CallRecord {
         if let Some(row) = &mut self.row {
             row.device = Some(holder.entry.id.clone());
             row.tool = Some(holder.offered.tool.name.clone());
+        }
+    }
+
+    /// The digest of the arguments, in hex.
+    pub(crate) fn args_digest(&self) -> String {
+        self.row.as_ref().map_or(String::new(), |row| hex(&row.args_digest))
+    }
+
+    /// Notes what decided about the call.
+    pub(crate) fn note_decision(&mut self, decided: &str) {
+        if let Some(row) = &mut self.row {
+            row.decided = Some(clean_line(decided, MAX_DECIDED));
         }
     }
 

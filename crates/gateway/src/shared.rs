@@ -169,6 +169,10 @@ pub struct AuditRow {
     pub device: Option<DeviceId>,
     pub tool: Option<String>,
     pub name: String,
+    /// The id of the caller's token, or its name where it has none; `None` where the gateway itself acts.
+    pub caller: Option<String>,
+    /// What decided about the call.
+    pub decided: Option<String>,
     /// HMAC-SHA-256 over the JSON text of the arguments, with the key of this installation.
     pub args_digest: [u8; 32],
     pub args: String,

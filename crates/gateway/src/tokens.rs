@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind as IoErrorKind, Write as _};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -25,9 +25,10 @@ use crate::principal::{Principal, Role};
 use crate::registry::{Registry, now};
 use crate::settings::OpenError;
 use crate::shared::{RequestKeys, TokenKind, TokenRow, TokenStore};
+use crate::token_labels;
 
 /// The id of the gateway's own token in lists.
-const OWN: &str = "gateway";
+pub(crate) const OWN: &str = "gateway";
 /// The label of tokens that approved boards have. Their rows name the hardware id; all others name a key.
 const ENROLLED: &str = "bootstrap";
 /// The families whose members identify themselves by token, as they begin their keys.
@@ -37,6 +38,7 @@ const PROVIDER: &str = "provider:";
 pub struct Tokens {
     own: String,
     own_hash: [u8; 32],
+    naming: Mutex<()>,
     mirror: Arc<Mirror>,
     store: Arc<dyn TokenStore>,
     registry: Arc<Registry>,
@@ -95,7 +97,7 @@ impl Tokens {
                 mirror.replace(rows);
             }
         }));
-        Tokens { own_hash: hash(&own), own, mirror, store, registry }
+        Tokens { own_hash: hash(&own), own, mirror, naming: Mutex::default(), store, registry }
     }
 
     /// Whose a token is, at the endpoints for clients and people. Device tokens are valid at none of them.
@@ -145,13 +147,23 @@ impl Tokens {
             Role::Device(text) => Some(self.bind(text)?),
             Role::Client | Role::Admin => None,
         };
+        // Held until the token is added, so that two that are made at once get different labels.
+        let _naming = self.naming.lock().unwrap_or_else(PoisonError::into_inner);
+        let label = match &role {
+            Role::Device(_) => clean_line(label.trim(), 64),
+            Role::Client | Role::Admin => {
+                let rows = self.mirror.rows.load();
+                let taken = rows.iter().filter(|row| row.device.is_none());
+                token_labels::choose(label, taken.flat_map(|row| [row.label.as_str(), row.id.as_str()]))?
+            }
+        };
         let random = |error: OpenError| ToolError::new(ErrorKind::Internal, error.to_string());
         let token = mint().map_err(random)?;
         let row = TokenRow {
             id: random_hex::<4>().map_err(random)?,
             kind: role.kind(),
             device,
-            label: clean_line(label.trim(), 64),
+            label,
             hash: hash(&token),
             created_at: now(),
             expires_at: expires,

@@ -201,6 +201,9 @@ pub struct AuditRecord {
     /// When the call started, in milliseconds of Unix time.
     pub at: i64,
     pub principal: String,
+    /// The id of the caller's token, or its name where it has none; `None` in records of earlier formats and where the
+    /// gateway itself acts.
+    pub caller: Option<String>,
     pub door: String,
     pub device: Option<String>,
     /// The name the device knows the tool by.
@@ -212,6 +215,8 @@ pub struct AuditRecord {
     pub args_digest: String,
     /// The JSON text of the arguments, without secrets and cut where it is long.
     pub args: String,
+    /// What decided about the call: verdict, rule or default, approval, and the version of the policy.
+    pub decided: Option<String>,
     /// `ok`, or the `error_type` of the failure.
     pub outcome: String,
     pub duration_us: i64,
@@ -226,6 +231,8 @@ pub struct AuditReport {
     pub records: u64,
     /// Records of formats before the chain; they cannot be checked.
     pub unchained: u64,
+    /// Records whose arguments were removed.
+    pub emptied: u64,
     pub seals: u64,
     /// The last record that a seal covers.
     pub sealed_until: Option<i64>,

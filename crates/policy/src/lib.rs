@@ -28,7 +28,7 @@ pub use effect::{EffectRule, EffectSource, MarkedEffect, ToolOrigin, effect_of, 
 pub use expectation::{Arguments, At, Expectation, ExpectationFile, Mismatch, Who};
 pub use explain::{Explanation, RuleReport, RuleResult};
 pub use hours::{Hours, LocalTime};
-pub use limit::{Limiter, OverLimit, Rate, RunningCall};
+pub use limit::{CallLimit, Limiter, OverLimit, Rate, RunningCall};
 pub use problem::{PolicyProblem, Severity};
 pub use redaction::RedactionRule;
 pub use selector::{

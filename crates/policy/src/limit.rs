@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use sinew_tool::settings::{Deserializer, Error, Setting};
 
-/// Callers and tools that are remembered. Those that have not called for the time of their rate are forgotten first.
+use crate::settings::PolicyRule;
+
+/// Callers and tools that are remembered, besides those with a call under way. Those that have used least of their rate are
+/// forgotten first.
 const MAX_COUNTERS: usize = 10_000;
 
 /// So many calls in a time: `30/min`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     pub calls: u32,
     pub per: Duration,
@@ -75,65 +78,112 @@ pub enum OverLimit {
 /// Counts calls per rule, caller and tool.
 #[derive(Clone, Debug, Default)]
 pub struct Limiter {
-    counters: Arc<Mutex<HashMap<CounterKey, RateCounter>>>,
+    counters: Arc<Mutex<HashMap<CallLimit, RateCounter>>>,
 }
 
+/// The limits of a rule for one caller and tool. Other limits are counted anew.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct CounterKey {
+pub struct CallLimit {
     rule: String,
     caller: String,
     tool: String,
+    rate: Option<Rate>,
+    concurrent: Option<u32>,
 }
 
-#[derive(Debug)]
+impl CallLimit {
+    pub fn of(rule: &PolicyRule, caller: &str, tool: &str) -> CallLimit {
+        CallLimit {
+            rule: rule.id.clone(),
+            caller: caller.to_owned(),
+            tool: tool.to_owned(),
+            rate: rule.rate,
+            concurrent: rule.concurrent,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
 struct RateCounter {
     /// The time at which all tokens are back. One call costs `per / calls`.
     full_at: Duration,
     running: u32,
 }
 
+impl RateCounter {
+    fn new(now: Duration) -> RateCounter {
+        RateCounter { full_at: now, running: 0 }
+    }
+
+    /// The counter with one more call.
+    fn with_call(self, limit: &CallLimit, now: Duration) -> Result<RateCounter, OverLimit> {
+        if let Some(limit) = limit.concurrent.filter(|limit| self.running >= *limit) {
+            return Err(OverLimit::Concurrent { limit });
+        }
+        let full_at = match limit.rate {
+            None => self.full_at,
+            Some(rate) => {
+                let full_at = self.full_at.max(now) + rate.per / rate.calls;
+                if full_at > now + rate.per {
+                    return Err(OverLimit::Rate { limit: rate, retry_in: full_at - now - rate.per });
+                }
+                full_at
+            }
+        };
+        Ok(RateCounter { full_at, running: self.running + 1 })
+    }
+}
+
 /// A call that counts against a limit until it is dropped.
 #[derive(Debug)]
 pub struct RunningCall {
     limiter: Limiter,
-    key: CounterKey,
+    limit: CallLimit,
 }
 
 impl Limiter {
+    /// Whether a call would be counted. `now` is a clock that never goes back.
+    pub fn check(&self, limit: &CallLimit, now: Duration) -> Result<(), OverLimit> {
+        let counter = self.counters().get(limit).copied().unwrap_or(RateCounter::new(now));
+        counter.with_call(limit, now).map(drop)
+    }
+
     /// Counts a call. `now` is a clock that never goes back.
-    pub fn enter(
-        &self,
-        (rule, caller, tool): (&str, &str, &str),
-        rate: Option<Rate>,
-        concurrent: Option<u32>,
-        now: Duration,
-    ) -> Result<RunningCall, OverLimit> {
-        let key = CounterKey { rule: rule.to_owned(), caller: caller.to_owned(), tool: tool.to_owned() };
-        let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        if counters.len() >= MAX_COUNTERS && !counters.contains_key(&key) {
-            counters.retain(|_, counter| counter.running > 0 || counter.full_at > now);
+    pub fn enter(&self, limit: CallLimit, now: Duration) -> Result<RunningCall, OverLimit> {
+        let mut counters = self.counters();
+        let counter = counters.get(&limit).copied().unwrap_or(RateCounter::new(now)).with_call(&limit, now)?;
+        if counters.len() >= MAX_COUNTERS && !counters.contains_key(&limit) {
+            make_room(&mut counters, now);
         }
-        let counter = counters.entry(key.clone()).or_insert(RateCounter { full_at: now, running: 0 });
-        if let Some(limit) = concurrent.filter(|limit| counter.running >= *limit) {
-            return Err(OverLimit::Concurrent { limit });
-        }
-        if let Some(limit) = rate {
-            let full_at = counter.full_at.max(now) + limit.per / limit.calls;
-            if full_at > now + limit.per {
-                return Err(OverLimit::Rate { limit, retry_in: full_at - now - limit.per });
-            }
-            counter.full_at = full_at;
-        }
-        counter.running += 1;
+        counters.insert(limit.clone(), counter);
         drop(counters);
-        Ok(RunningCall { limiter: self.clone(), key })
+        Ok(RunningCall { limiter: self.clone(), limit })
+    }
+
+    fn counters(&self) -> MutexGuard<'_, HashMap<CallLimit, RateCounter>> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets counters that say nothing any more, and the emptier half of the others where those are too many.
+fn make_room(counters: &mut HashMap<CallLimit, RateCounter>, now: Duration) {
+    counters.retain(|_, counter| counter.running > 0 || counter.full_at > now);
+    if counters.len() < MAX_COUNTERS {
+        return;
+    }
+    let mut idle: Vec<Duration> =
+        counters.values().filter(|counter| counter.running == 0).map(|counter| counter.full_at).collect();
+    let middle = idle.len() / 2;
+    if middle < idle.len() {
+        let (_, middle, _) = idle.select_nth_unstable(middle);
+        let middle = *middle;
+        counters.retain(|_, counter| counter.running > 0 || counter.full_at > middle);
     }
 }
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        let mut counters = self.limiter.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(counter) = counters.get_mut(&self.key) {
+        if let Some(counter) = self.limiter.counters().get_mut(&self.limit) {
             counter.running = counter.running.saturating_sub(1);
         }
     }
@@ -143,17 +193,24 @@ impl Drop for RunningCall {
 mod tests {
     use super::*;
 
-    const KEY: (&str, &str, &str) = ("heating", "tablet", "set");
+    fn limit(caller: &str, rate: Option<&str>, concurrent: Option<u32>) -> CallLimit {
+        let rate = rate.map(|rate| rate.parse().unwrap());
+        let rule = PolicyRule { id: "heating".to_owned(), rate, concurrent, ..PolicyRule::default() };
+        CallLimit::of(&rule, caller, "set")
+    }
 
     #[test]
     fn a_rate_allows_its_calls_at_once_and_then_one_at_a_time() {
         let limiter = Limiter::default();
-        let rate: Rate = "3/min".parse().unwrap();
-        let enter = |now: u64| limiter.enter(KEY, Some(rate), None, Duration::from_secs(now)).map(drop);
+        let three = limit("tablet", Some("3/min"), None);
+        let enter = |now: u64| limiter.enter(three.clone(), Duration::from_secs(now)).map(drop);
         for _ in 0..3 {
+            limiter.check(&three, Duration::from_secs(100)).unwrap();
             enter(100).unwrap();
         }
-        assert_eq!(enter(100), Err(OverLimit::Rate { limit: rate, retry_in: Duration::from_secs(20) }));
+        let over = OverLimit::Rate { limit: "3/min".parse().unwrap(), retry_in: Duration::from_secs(20) };
+        assert_eq!(enter(100), Err(over));
+        assert_eq!(limiter.check(&three, Duration::from_secs(100)), Err(over));
         enter(120).unwrap();
         assert!(enter(121).is_err());
         for _ in 0..3 {
@@ -163,33 +220,38 @@ mod tests {
     }
 
     #[test]
-    fn callers_are_counted_apart() {
+    fn callers_and_changed_limits_are_counted_apart() {
         let limiter = Limiter::default();
-        let rate = Some("1/h".parse().unwrap());
-        limiter.enter(KEY, rate, None, Duration::ZERO).unwrap();
-        assert!(limiter.enter(KEY, rate, None, Duration::ZERO).is_err());
-        limiter.enter(("heating", "phone", "set"), rate, None, Duration::ZERO).unwrap();
+        let enter = |limit: CallLimit| limiter.enter(limit, Duration::ZERO).map(drop);
+        enter(limit("tablet", Some("1/h"), None)).unwrap();
+        assert!(enter(limit("tablet", Some("1/h"), None)).is_err());
+        enter(limit("phone", Some("1/h"), None)).unwrap();
+        enter(limit("tablet", Some("1/min"), None)).unwrap();
     }
 
     #[test]
     fn a_call_that_ended_makes_room_for_the_next() {
         let limiter = Limiter::default();
-        let first = limiter.enter(KEY, None, Some(1), Duration::ZERO).unwrap();
-        let second = limiter.enter(KEY, None, Some(1), Duration::ZERO);
+        let one = || limit("tablet", None, Some(1));
+        let first = limiter.enter(one(), Duration::ZERO).unwrap();
+        let second = limiter.enter(one(), Duration::ZERO);
         assert_eq!(second.unwrap_err(), OverLimit::Concurrent { limit: 1 });
         drop(first);
-        limiter.enter(KEY, None, Some(1), Duration::ZERO).unwrap();
+        limiter.enter(one(), Duration::ZERO).unwrap();
     }
 
     #[test]
     fn counters_do_not_grow_without_end() {
         let limiter = Limiter::default();
-        let rate = Some("1/s".parse().unwrap());
-        for index in 0..2 * MAX_COUNTERS as u64 {
-            let caller = format!("caller-{index}");
-            limiter.enter(("r", &caller, "t"), rate, None, Duration::from_secs(2 * index)).unwrap();
+        for index in 0..3 * MAX_COUNTERS as u64 {
+            // All within the time of the rate, so that none can be forgotten without a loss.
+            let caller = limit(&format!("caller-{index}"), Some("1/day"), None);
+            limiter.enter(caller, Duration::from_millis(index)).unwrap();
         }
-        assert!(limiter.counters.lock().unwrap().len() <= MAX_COUNTERS);
+        assert!(limiter.counters().len() <= MAX_COUNTERS);
+        // The newest are still counted.
+        let newest = limit(&format!("caller-{}", 3 * MAX_COUNTERS - 1), Some("1/day"), None);
+        assert!(limiter.enter(newest, Duration::from_secs(40)).is_err());
     }
 
     #[test]

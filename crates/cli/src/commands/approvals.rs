@@ -28,6 +28,13 @@ pub struct ApprovalsArgs {
 
 #[derive(Debug, Subcommand)]
 enum ApprovalsCommand {
+    /// Show a call that waits, with all its arguments
+    Show {
+        /// Id of the call, as `sinew approvals` shows it
+        id: String,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
     /// Approve a call, once
     Approve {
         /// Id of the call, as `sinew approvals` shows it
@@ -49,6 +56,7 @@ enum ApprovalsCommand {
 
 pub async fn run(args: ApprovalsArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
+        Some(ApprovalsCommand::Show { id, reach }) => show(&id, &reach, printer).await,
         Some(ApprovalsCommand::Approve { id, time, reach }) => {
             let request = Decide { decision: ApprovalVerdict::Approve, for_s: time.map(|time| time.as_secs().max(1)) };
             decide(&id, &request, &reach, printer).await
@@ -80,13 +88,46 @@ async fn list(client: &mut GatewayClient, printer: Printer) -> Result<(), CliErr
             (None, call.principal.clone()),
             (None, call.device.clone()),
             (None, call.tool.clone()),
-            (None, call.args.clone()),
+            (None, short_args(call)),
             (None, ago(call.at)),
             (Some(TextStyle::Dim), call.reason.clone()),
         ]);
     }
     print(&printer.table(&table));
+    if answer.approvals.iter().any(|call| call.args_cut) {
+        print("\nSome arguments are cut: `sinew approvals show CALL` shows all of them.\n");
+    }
     print("\nApprove one with `sinew approvals approve CALL`, or deny it with `sinew approvals deny CALL`.\n");
+    Ok(())
+}
+
+/// The beginning of the arguments, which says so where it is not all.
+fn short_args(call: &WaitingCall) -> String {
+    if call.args_cut { format!("(cut) {}...", call.args) } else { call.args.clone() }
+}
+
+async fn show(id: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let path = format!("/api/v1/approvals/{}", encode(id));
+    let call: WaitingCall = GatewayTarget::find(reach)?.connect().await?.get(&path).await?;
+    if printer.is_json() {
+        print_json(&call);
+        return Ok(());
+    }
+    let mut page = printer.fact("Call", &clean(&call.id));
+    page.push_str(&printer.fact("Caller", &clean(&call.principal)));
+    page.push_str(&printer.fact("Device", &clean(&call.device)));
+    page.push_str(&printer.fact("Tool", &clean(&call.tool)));
+    page.push_str(&printer.fact("Waits", &ago(call.at)));
+    page.push_str(&printer.fact("Why", &clean(&call.reason)));
+    if call.keep_s > 0 {
+        let covers = format!("also later calls of the tool for {} s, with any arguments", call.keep_s);
+        page.push_str(&printer.fact("Approval", &covers));
+    }
+    let args: Option<serde_json::Value> = serde_json::from_str(&call.args).ok();
+    let args = args.and_then(|args| serde_json::to_string_pretty(&args).ok()).unwrap_or(call.args);
+    page.push_str("Arguments\n");
+    args.lines().for_each(|line| page.push_str(&format!("  {}\n", clean(line))));
+    print(&page);
     Ok(())
 }
 
@@ -105,7 +146,7 @@ async fn watch(client: &mut GatewayClient, printer: Printer) -> Result<(), CliEr
 
 fn line(call: &WaitingCall) -> String {
     let (id, principal, device) = (clean(&call.id), clean(&call.principal), clean(&call.device));
-    let (tool, args, reason) = (clean(&call.tool), clean(&call.args), clean(&call.reason));
+    let (tool, args, reason) = (clean(&call.tool), clean(&short_args(call)), clean(&call.reason));
     format!(
         "{id}  {principal} calls {tool} on {device} with {args}\n        {reason}; `sinew approvals approve {id}`\n"
     )
@@ -120,6 +161,9 @@ async fn decide(id: &str, request: &Decide, reach: &ReachArgs, printer: Printer)
     }
     let what = match (request.decision, request.for_s) {
         (ApprovalVerdict::Deny, _) => "Denied".to_owned(),
+        (ApprovalVerdict::Approve, None) if call.keep_s > 0 => {
+            format!("Approved for {} s, with any arguments, as the policy says", call.keep_s)
+        }
         (ApprovalVerdict::Approve, None) => "Approved once".to_owned(),
         (ApprovalVerdict::Approve, Some(seconds)) => format!("Approved for {seconds} s, with any arguments"),
     };

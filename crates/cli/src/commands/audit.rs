@@ -115,7 +115,7 @@ fn show(records: &[AuditEntry], args: &AuditArgs, printer: Printer, is_first: bo
         OutputFormat::Json => print_json(&Audit { records: records.to_vec() }),
         OutputFormat::Csv => {
             if is_first {
-                print("id,time,kind,who,endpoint,device,tool,name,arguments,outcome,ms,bytes\r\n");
+                print("id,time,kind,who,endpoint,device,tool,name,arguments,outcome,ms,bytes,caller,decided\r\n");
             }
             records.iter().for_each(|record| print(&csv_line(record)));
         }
@@ -197,6 +197,8 @@ fn csv_line(record: &AuditEntry) -> String {
         record.outcome.clone(),
         milliseconds(record),
         record.bytes.to_string(),
+        record.caller.clone().unwrap_or_default(),
+        record.decided.clone().unwrap_or_default(),
     ];
     fields.map(|field| csv_field(&field)).join(",") + "\r\n"
 }
@@ -261,6 +263,9 @@ fn report(check: &AuditCheck, printer: Printer) -> String {
     text.push_str(&format!("{verdict} {} records checked, up to {}; {sealed}.\n", check.records, check.checked_until));
     if let Some(id) = check.removed_until {
         text.push_str(&format!("Records up to {id} were removed to keep the number below `max-audit`.\n"));
+    }
+    if check.emptied > 0 {
+        text.push_str(&format!("{} records no longer have their arguments.\n", check.emptied));
     }
     if check.unchained > 0 {
         text.push_str(&format!("{} records of version 0.1.0 cannot be checked.\n", check.unchained));

@@ -153,8 +153,8 @@ async fn the_state_of_a_call_is_valid_for_one_caller_and_one_call() {
     assert_eq!(tampered["error"]["code"], -32602);
     let other_arguments = client.modern("tools/call", call(json!({"device": "lamp"}), state.to_owned())).await.json();
     assert_eq!(other_arguments["error"]["code"], -32602);
-    // Another caller with the same name.
-    let (_, token) = server.gateway.tokens().create(sinew_gateway::Role::Client, "gateway").unwrap();
+    // Another caller.
+    let (_, token) = server.gateway.tokens().create(sinew_gateway::Role::Client, "eve").unwrap();
     let mut eve = server.client().with_token(Some(&token));
     eve.capabilities = json!({"elicitation": {}});
     let foreign = eve.modern("tools/call", call(json!({}), state.to_owned())).await.json();

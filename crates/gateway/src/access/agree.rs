@@ -7,8 +7,8 @@ use sinew_policy::{Decision, Verdict};
 use sinew_tool::text::clean_line;
 use sinew_tool::{Digest, Effect, ErrorKind, PlannedCall, ToolError, ToolUse};
 
-use super::approvals::{Answer, Binding, CallIdentity};
-use super::authorize::{MAX_SHOWN_ARGS, denied, patience, unix_ms};
+use super::approvals::{Answer, Asking, Binding, CallIdentity};
+use super::authorize::{MAX_SHOWN_ARGS, denied, patience, too_long_to_approve, unix_ms};
 use super::{ApprovalRequest, Lens};
 use crate::gateway::Gateway;
 use crate::nested::AsCaller;
@@ -58,17 +58,23 @@ impl Gateway {
         let binding =
             Binding { principal: caller.who.id.clone(), policy: lens.in_force().policy().version().to_owned(), call };
         let Some(on) = snapshot.devices.iter().find(|entry| entry.info.key.0 == first.device) else { return Ok(()) };
+        let (shown, args_digest) = (Value::Array(shown).to_string(), binding.call.args.hex());
+        if shown.len() > MAX_SHOWN_ARGS {
+            return Err(too_long_to_approve(&caller.tool, &on.title(), shown.len()));
+        }
         let request = ApprovalRequest {
             id: String::new(),
             principal: caller.who.name.clone(),
             device: on.title(),
             tool: clean_line(&format!("{} (steps of a routine)", caller.tool), 128),
-            args: clean_line(&Value::Array(shown).to_string(), MAX_SHOWN_ARGS),
+            args: shown,
             reason: format!("{} of its steps must be approved", waiting.len()),
+            keep: Duration::ZERO,
             at: unix_ms(),
         };
-        match self.access().approvals.ask(binding, &on.id, request, wait).await? {
-            Answer::Approved => {
+        let asking = Asking { binding, on: on.id.clone(), request, args_digest, who: caller.who.clone() };
+        match self.access().approvals.ask(asking, wait).await? {
+            Answer::Approved(_) => {
                 caller.nesting.agreed.add(waiting);
                 Ok(())
             }

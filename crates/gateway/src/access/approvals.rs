@@ -1,7 +1,8 @@
 //! Calls that wait for a person, and what was decided about them.
 //!
-//! An approval is good for one call: the same caller, device, tool and arguments under the same policy. Everything is in
-//! memory, so that a restart of the gateway approves nothing.
+//! An approval is good for one call: the same caller, device, tool and arguments under the same policy; or for all
+//! arguments for a time, where the person or the rule says so. Everything is in memory, so that a restart of the gateway
+//! approves nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,8 @@ use serde::Serialize;
 use sinew_tool::{DeviceId, Digest, ErrorKind, ToolError};
 use tokio::sync::watch;
 use tokio::time::Instant;
+
+use crate::principal::Principal;
 
 /// How long a request can be decided, and how long a decision can be used.
 const OPEN_TIME: Duration = Duration::from_secs(600);
@@ -29,10 +32,12 @@ pub struct ApprovalRequest {
     pub device: String,
     /// The device's own name for the tool.
     pub tool: String,
-    /// The JSON text of the arguments, cut where it is long.
+    /// The JSON text of the arguments, without secrets.
     pub args: String,
     /// Why a person is asked.
     pub reason: String,
+    /// For so long an approval also covers the caller's later calls of the tool on the device, with any arguments.
+    pub keep: Duration,
     /// When the call came, in milliseconds of Unix time.
     pub at: i64,
 }
@@ -45,6 +50,18 @@ pub enum ApprovalDecision {
     /// This call now, and this caller's calls of the tool on the device for a time, with any arguments.
     For(Duration),
     Deny,
+}
+
+/// A call that asks for a person's decision.
+#[derive(Clone, Debug)]
+pub(crate) struct Asking {
+    pub(crate) binding: Binding,
+    pub(crate) on: DeviceId,
+    /// Its id is given when it is listed.
+    pub(crate) request: ApprovalRequest,
+    /// The digest of the arguments in the record of the call, in hex.
+    pub(crate) args_digest: String,
+    pub(crate) who: Principal,
 }
 
 /// What an approval is bound to.
@@ -66,7 +83,7 @@ pub(crate) struct CallIdentity {
 /// How a call that waited goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    Approved,
+    Approved(Approved),
     Denied {
         by: String,
     },
@@ -74,6 +91,15 @@ pub(crate) enum Answer {
     Waiting {
         id: String,
     },
+}
+
+/// The approval that a call used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Approved {
+    pub(crate) id: String,
+    pub(crate) by: String,
+    /// `None` where it is good for more calls.
+    used_up: Option<Box<Grant>>,
 }
 
 #[derive(Default)]
@@ -91,14 +117,15 @@ struct ApprovalTable {
 type Decided = Option<(ApprovalDecision, String)>;
 
 struct OpenApproval {
-    request: ApprovalRequest,
-    on: DeviceId,
-    binding: Binding,
+    asking: Asking,
     ends: Instant,
     decided: watch::Sender<Decided>,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Grant {
+    id: String,
+    by: String,
     binding: Binding,
     /// Any arguments, any number of calls.
     for_a_while: bool,
@@ -106,69 +133,67 @@ struct Grant {
 }
 
 impl CallApprovals {
-    /// Waits until a person decided about the call, at most for `wait`. Identical calls share one request.
-    pub(crate) async fn ask(
-        &self,
-        binding: Binding,
-        on: &DeviceId,
-        request: ApprovalRequest,
-        wait: Duration,
-    ) -> Result<Answer, ToolError> {
-        let (id, mut decided) = {
-            let mut table = self.table();
-            if table.spend(&binding) {
-                return Ok(Answer::Approved);
+    /// Waits until a person decided about the call, at most for `wait`. Identical calls share one request, and each needs
+    /// an approval of its own.
+    pub(crate) async fn ask(&self, mut asking: Asking, wait: Duration) -> Result<Answer, ToolError> {
+        let ends = Instant::now() + wait;
+        loop {
+            let (id, mut decided) = {
+                let mut table = self.table();
+                if let Some(approved) = table.spend(&asking.binding) {
+                    return Ok(Answer::Approved(approved));
+                }
+                table.open(&mut asking)?
+            };
+            match tokio::time::timeout_at(ends, decided.wait_for(Option::is_some)).await {
+                Ok(Ok(decision)) => {
+                    if let Some((ApprovalDecision::Deny, by)) = &*decision {
+                        return Ok(Answer::Denied { by: by.clone() });
+                    }
+                    // Approved: this call takes the approval, or asks again where another took it.
+                }
+                // The request ended without a decision, or nobody answered.
+                Ok(Err(_)) | Err(_) => return Ok(Answer::Waiting { id }),
             }
-            table.open(&binding, on, request)?
-        };
-        let decision = tokio::time::timeout(wait, decided.wait_for(Option::is_some)).await;
-        let decision = match decision {
-            Ok(Ok(decision)) => decision.clone(),
-            // The request ended without a decision, or nobody answered.
-            Ok(Err(_)) | Err(_) => None,
-        };
-        match decision {
-            None => Ok(Answer::Waiting { id }),
-            Some((ApprovalDecision::Deny, by)) => Ok(Answer::Denied { by }),
-            // Of several identical calls that waited, one is let through by one approval.
-            Some((_, by)) => Ok(if self.table().spend(&binding) { Answer::Approved } else { Answer::Denied { by } }),
         }
     }
 
+    /// Makes an approval good again whose call was not sent.
+    pub(crate) fn give_back(&self, approved: Approved) {
+        self.table().grants.extend(approved.used_up.map(|grant| *grant));
+    }
+
     pub(crate) fn list(&self) -> Vec<ApprovalRequest> {
-        let mut open: Vec<ApprovalRequest> = self.table().open.values().map(|open| open.request.clone()).collect();
+        let table = self.table();
+        let mut open: Vec<ApprovalRequest> = table.open.values().map(|open| open.asking.request.clone()).collect();
         open.sort_by(|one, two| (one.at, &one.id).cmp(&(two.at, &two.id)));
         open
     }
 
-    /// The first decision counts.
-    pub(crate) fn decide(
-        &self,
-        id: &str,
-        decision: ApprovalDecision,
-        by: &str,
-    ) -> Result<(ApprovalRequest, DeviceId), ToolError> {
+    /// Forgets what callers asked for whose tokens are gone.
+    pub(crate) fn forget_revoked(&self, is_valid: impl Fn(&Principal) -> bool) {
+        self.table().open.retain(|_, open| is_valid(&open.asking.who));
+    }
+
+    /// The first decision counts. Returns the call that was decided about.
+    pub(crate) fn decide(&self, id: &str, decision: ApprovalDecision, by: &str) -> Result<Asking, ToolError> {
         let mut table = self.table();
-        let open = table.open.remove(id).ok_or_else(|| {
-            let message = format!(
-                "no call waits for approval as `{id}`; it was decided, or it is older than {} minutes. \
-                 `sinew approvals` lists those that wait",
-                OPEN_TIME.as_secs() / 60
-            );
-            ToolError::new(ErrorKind::UnknownResource, message)
-        })?;
+        let OpenApproval { asking, decided, .. } = table.open.remove(id).ok_or_else(|| not_waiting(id))?;
+        let keep = asking.request.keep;
         let (for_a_while, time) = match decision {
             ApprovalDecision::For(time) => (true, time),
+            ApprovalDecision::Once if !keep.is_zero() => (true, keep),
             ApprovalDecision::Once | ApprovalDecision::Deny => (false, OPEN_TIME),
         };
         if decision != ApprovalDecision::Deny {
             if table.grants.len() >= MAX_GRANTS {
                 table.grants.remove(0);
             }
-            table.grants.push(Grant { binding: open.binding, for_a_while, ends: Instant::now() + time });
+            let (id, by, binding) = (id.to_owned(), by.to_owned(), asking.binding.clone());
+            table.grants.push(Grant { id, by, binding, for_a_while, ends: Instant::now() + time });
         }
-        open.decided.send_replace(Some((decision, by.to_owned())));
-        Ok((open.request, open.on))
+        decided.send_replace(Some((decision, by.to_owned())));
+        Ok(asking)
     }
 
     fn table(&self) -> MutexGuard<'_, ApprovalTable> {
@@ -180,36 +205,40 @@ impl CallApprovals {
     }
 }
 
+pub(crate) fn not_waiting(id: &str) -> ToolError {
+    let message = format!(
+        "no call waits for approval as `{id}`; it was decided, or it is older than {} minutes. \
+         `sinew approvals` lists those that wait",
+        OPEN_TIME.as_secs() / 60
+    );
+    ToolError::new(ErrorKind::UnknownResource, message)
+}
+
 impl ApprovalTable {
     /// Uses up an approval for this call, if there is one.
-    fn spend(&mut self, binding: &Binding) -> bool {
-        let place = self.grants.iter().position(|grant| grant.covers(binding));
-        let Some(place) = place else { return false };
-        if !self.grants[place].for_a_while {
-            self.grants.remove(place);
-        }
-        true
+    fn spend(&mut self, binding: &Binding) -> Option<Approved> {
+        let place = self.grants.iter().position(|grant| grant.covers(binding))?;
+        let Grant { id, by, for_a_while, .. } = &self.grants[place];
+        let (id, by, for_a_while) = (id.clone(), by.clone(), *for_a_while);
+        let used_up = (!for_a_while).then(|| Box::new(self.grants.remove(place)));
+        Some(Approved { id, by, used_up })
     }
 
-    fn open(
-        &mut self,
-        binding: &Binding,
-        on: &DeviceId,
-        mut request: ApprovalRequest,
-    ) -> Result<(String, watch::Receiver<Decided>), ToolError> {
-        if let Some(open) = self.open.values().find(|open| open.binding == *binding) {
-            return Ok((open.request.id.clone(), open.decided.subscribe()));
+    fn open(&mut self, asking: &mut Asking) -> Result<(String, watch::Receiver<Decided>), ToolError> {
+        let binding = &asking.binding;
+        if let Some(open) = self.open.values().find(|open| open.asking.binding == *binding) {
+            return Ok((open.asking.request.id.clone(), open.decided.subscribe()));
         }
-        let of_caller = self.open.values().filter(|open| open.binding.principal == binding.principal).count();
+        let of_caller = self.open.values().filter(|open| open.asking.binding.principal == binding.principal).count();
         if of_caller >= MAX_OPEN_PER_CALLER || self.open.len() >= MAX_OPEN {
             let message = "too many calls wait for approval already; nothing was sent. Try again when some are decided";
             return Err(ToolError::new(ErrorKind::Busy, message));
         }
         let id = self.new_id()?;
-        request.id.clone_from(&id);
+        asking.request.id.clone_from(&id);
         let (decided, receiver) = watch::channel(None);
         let ends = Instant::now() + OPEN_TIME;
-        self.open.insert(id.clone(), OpenApproval { request, on: on.clone(), binding: binding.clone(), ends, decided });
+        self.open.insert(id.clone(), OpenApproval { asking: asking.clone(), ends, decided });
         Ok((id, receiver))
     }
 

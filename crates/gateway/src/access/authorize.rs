@@ -3,21 +3,34 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use sinew_policy::{CallerKind, Decision, OverLimit, Reason, RunningCall, Verdict};
+use sinew_policy::{CallLimit, CallerKind, Decision, OverLimit, Reason, RunningCall, Verdict};
 use sinew_tool::text::clean_line;
 use sinew_tool::{Args, Digest, ErrorKind, ToolError};
 
-use super::approvals::{Answer, Binding, CallIdentity};
+use super::approvals::{Answer, Approved, Asking, Binding, CallIdentity};
 use super::{Access, ApprovalRequest, Lens};
 use crate::nested::AgreedCalls;
 use crate::principal::{Principal, Role};
+use crate::record::CallRecord;
 use crate::snapshot::Holder;
 
-/// Arguments that a person is shown, in bytes.
-pub(super) const MAX_SHOWN_ARGS: usize = 2_000;
+/// Arguments that a person can be shown, in bytes. A call with more is not approved by anybody.
+pub(super) const MAX_SHOWN_ARGS: usize = 256 << 10;
 
 /// Clients give a call up after 60 s, so waiting for a person and for the device must end before that together.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(55);
+
+/// A call to decide about.
+#[derive(Clone, Copy)]
+pub(crate) struct ProposedCall<'a> {
+    pub(crate) who: &'a Principal,
+    pub(crate) lens: &'a Lens,
+    pub(crate) holder: Holder<'a>,
+    pub(crate) args: &'a Args,
+    pub(crate) agreement: Agreement<'a>,
+    /// How long the call itself may take.
+    pub(crate) budget: Duration,
+}
 
 /// What a permitted call holds until it ends.
 pub(crate) struct Permit {
@@ -27,6 +40,7 @@ pub(crate) struct Permit {
 }
 
 /// What was agreed to before a call is looked at.
+#[derive(Clone, Copy)]
 pub(crate) struct Agreement<'a> {
     /// The caller is an administrator who was asked already.
     pub(crate) is_confirmed: bool,
@@ -35,41 +49,54 @@ pub(crate) struct Agreement<'a> {
 
 impl Access {
     /// Whether the call may be made, after asking a person where the policy says so.
-    pub(crate) async fn authorize(
-        &self,
-        who: &Principal,
-        lens: &Lens,
-        holder: Holder<'_>,
-        args: &Args,
-        agreement: Agreement<'_>,
-        budget: Duration,
-    ) -> Result<Permit, ToolError> {
+    pub(crate) async fn authorize(&self, call: ProposedCall<'_>, record: &mut CallRecord) -> Result<Permit, ToolError> {
+        let ProposedCall { who, lens, holder, args, agreement, budget } = call;
         let plan = lens.plan(holder);
         let in_force = lens.in_force();
         let decision = in_force.policy().decide(&plan, args, in_force.local_time());
+        let verdict = |approval: &str| {
+            let (word, reason) = (decision.verdict.word(), decision.reason.text());
+            format!("{word} by {reason}{approval}; policy {}", in_force.policy().version())
+        };
+        record.note_decision(&verdict(""));
         let must_ask = match decision.verdict {
             Verdict::Allow => false,
-            Verdict::Ask => {
-                let is_confirmed = agreement.is_confirmed && who.role == Role::Admin;
-                !is_confirmed && !agreement.calls.contains(&CallIdentity::of(holder, args))
+            Verdict::Ask if agreement.is_confirmed && who.role == Role::Admin => {
+                record.note_decision(&verdict(", confirmed by the caller"));
+                false
             }
+            Verdict::Ask if agreement.calls.contains(&CallIdentity::of(holder, args)) => {
+                record.note_decision(&verdict(", approved as a part of a larger call"));
+                false
+            }
+            Verdict::Ask => true,
             Verdict::Deny => return Err(denied(holder, &decision.reason)),
         };
-        if must_ask {
-            self.ask(who, lens, holder, args, &decision, patience(who, &decision, budget)).await?;
+        if !must_ask {
+            return Ok(Permit { has_waited: false, _running: self.count(who, holder, &decision)? });
         }
-        Ok(Permit { has_waited: must_ask, _running: self.count(who, holder, &decision)? })
+        // Nobody is asked about a call that is over a limit.
+        self.check_limits(who, holder, &decision)?;
+        let wait = patience(who, &decision, budget);
+        let approved = self.ask(call, &decision, record.args_digest(), wait).await?;
+        record.note_decision(&verdict(&format!(", approval {} of {}", approved.id, approved.by)));
+        match self.count(who, holder, &decision) {
+            Ok(running) => Ok(Permit { has_waited: true, _running: running }),
+            Err(over) => {
+                self.approvals.give_back(approved);
+                Err(over)
+            }
+        }
     }
 
     async fn ask(
         &self,
-        who: &Principal,
-        lens: &Lens,
-        holder: Holder<'_>,
-        args: &Args,
+        call: ProposedCall<'_>,
         decision: &Decision<'_>,
+        args_digest: String,
         wait: Duration,
-    ) -> Result<(), ToolError> {
+    ) -> Result<Approved, ToolError> {
+        let ProposedCall { who, lens, holder, args, .. } = call;
         let tool = &holder.offered.tool;
         let value = Value::Object(args.clone());
         let binding = Binding {
@@ -77,18 +104,23 @@ impl Access {
             policy: lens.in_force().policy().version().to_owned(),
             call: CallIdentity::of(holder, args),
         };
-        let shown = lens.in_force().redact(holder, args).map_or(value, Value::Object);
+        let shown = lens.in_force().redact(holder, args).map_or(value, Value::Object).to_string();
+        if shown.len() > MAX_SHOWN_ARGS {
+            return Err(too_long_to_approve(&tool.name, &holder.entry.title(), shown.len()));
+        }
         let request = ApprovalRequest {
             id: String::new(),
             principal: who.name.clone(),
             device: holder.entry.title(),
             tool: clean_line(&tool.name, 128),
-            args: clean_line(&shown.to_string(), MAX_SHOWN_ARGS),
+            args: shown,
             reason: decision.reason.text(),
+            keep: decision.ask.keep,
             at: unix_ms(),
         };
-        match self.approvals.ask(binding, &holder.entry.id, request, wait).await? {
-            Answer::Approved => Ok(()),
+        let asking = Asking { binding, on: holder.entry.id.clone(), request, args_digest, who: who.clone() };
+        match self.approvals.ask(asking, wait).await? {
+            Answer::Approved(approved) => Ok(approved),
             Answer::Denied { by } => {
                 let message =
                     format!("{by} did not approve `{}` on {}; nothing was sent", tool.name, holder.entry.title());
@@ -98,6 +130,13 @@ impl Access {
         }
     }
 
+    fn check_limits(&self, who: &Principal, holder: Holder<'_>, decision: &Decision<'_>) -> Result<(), ToolError> {
+        decision.limits.iter().try_for_each(|rule| {
+            let limit = CallLimit::of(rule, &who.id, &holder.offered.public);
+            self.limiter.check(&limit, self.running_time()).map_err(|over| over_limit(holder, &rule.id, over))
+        })
+    }
+
     fn count(
         &self,
         who: &Principal,
@@ -105,13 +144,19 @@ impl Access {
         decision: &Decision<'_>,
     ) -> Result<Vec<RunningCall>, ToolError> {
         let enter = |rule: &&sinew_policy::PolicyRule| {
-            let key = (rule.id.as_str(), who.id.as_str(), &*holder.offered.public);
-            self.limiter
-                .enter(key, rule.rate, rule.concurrent, self.running_time())
-                .map_err(|over| over_limit(holder, &rule.id, over))
+            let limit = CallLimit::of(rule, &who.id, &holder.offered.public);
+            self.limiter.enter(limit, self.running_time()).map_err(|over| over_limit(holder, &rule.id, over))
         };
         decision.limits.iter().map(enter).collect()
     }
+}
+
+pub(super) fn too_long_to_approve(tool: &str, title: &str, bytes: usize) -> ToolError {
+    let message = format!(
+        "`{tool}` on {title} needs a person's approval, and its arguments are too long to read ({bytes} bytes, at most \
+         {MAX_SHOWN_ARGS}); nothing was sent. Send less"
+    );
+    ToolError::new(ErrorKind::InvalidArguments, message)
 }
 
 impl Lens {

@@ -23,8 +23,8 @@ use crate::redaction;
 use crate::snapshot::{DeviceEntry, Holder, Snapshot};
 
 pub use approvals::{ApprovalDecision, ApprovalRequest};
-pub(crate) use approvals::{CallApprovals, CallIdentity};
-pub(crate) use authorize::Agreement;
+pub(crate) use approvals::{Asking, CallApprovals, CallIdentity, not_waiting};
+pub(crate) use authorize::{Agreement, ProposedCall};
 pub use explain::{CallExplanation, ToolEffect};
 pub(crate) use lens::{Lens, LensKey};
 

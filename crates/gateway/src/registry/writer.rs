@@ -262,7 +262,7 @@ impl RegistryWriter {
         }
         self.recorder.note(Note {
             kind: RecordKind::Device,
-            who: "",
+            who: None,
             door: "",
             device: Some(id.clone()),
             tool: None,

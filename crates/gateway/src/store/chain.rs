@@ -1,7 +1,10 @@
 //! The chain of audit records: the hash of each covers the one before it, and seals cover the hashes.
 //!
-//! The text of the arguments is outside the hash, and only a keyed digest of it inside: so texts can be removed without
+//! The text of the arguments is outside the hash, and only keyed digests of it inside: so texts can be removed without
 //! breaking the chain, and a short secret cannot be guessed from its digest.
+//!
+//! The hash is keyed too, so that nobody without the key can append or change a record. Records of version 1 have a hash
+//! without a key: only a seal proves them.
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +19,8 @@ use crate::shared::{AuditRow, KeptArgs, RecordKind};
 
 pub(crate) type Hash = [u8; 32];
 
-/// Counts up when the fields of a record or their order change.
-const VERSION: u8 = 1;
+/// Counts up when the fields of a record, their order or their hash change.
+pub(super) const VERSION: i64 = 2;
 
 /// What the first record follows.
 const GENESIS: Hash = [0; 32];
@@ -37,10 +40,21 @@ impl AuditKey {
         self.0.clone()
     }
 
+    /// Of the arguments of a call. JSON text, so that no caller can choose one that is also a record or a seal.
     pub(crate) fn digest(&self, text: &[u8]) -> Hash {
         let mut mac = self.start();
         mac.update(text);
         mac.finalize().into_bytes().into()
+    }
+
+    /// Of the text that is kept of the arguments, where that is not all of them.
+    pub(super) fn text_digest(&self, kept: KeptArgs, text: &str) -> Option<Hash> {
+        (kept != KeptArgs::Whole).then(|| {
+            let mut mac = self.start();
+            mac.update(b"sinew text");
+            mac.update(text.as_bytes());
+            mac.finalize().into_bytes().into()
+        })
     }
 }
 
@@ -74,9 +88,10 @@ impl ChainHead {
         })
     }
 
-    pub(super) fn next(&self, row: &AuditRow) -> ChainHead {
+    pub(super) fn next(&self, key: &AuditKey, row: &AuditRow, text_digest: Option<&Hash>) -> ChainHead {
         let id = self.id + 1;
         let fields = RecordFields {
+            version: VERSION,
             id,
             at: row.at,
             kind: row.kind.word(),
@@ -86,12 +101,15 @@ impl ChainHead {
             tool: row.tool.as_deref(),
             name: &row.name,
             args_digest: &row.args_digest,
+            text_digest: text_digest.map(Hash::as_slice),
+            caller: row.caller.as_deref(),
+            decided: row.decided.as_deref(),
             kept: row.kept.number(),
             outcome: row.outcome,
             duration_us: row.duration_us,
             bytes: row.bytes,
         };
-        ChainHead { id, hash: fields.hash(&self.hash) }
+        ChainHead { id, hash: fields.hash(key, &self.hash) }
     }
 }
 
@@ -105,7 +123,7 @@ pub fn time_of_chaining(records: u32) -> Duration {
     let began = Instant::now();
     for number in 1..=records {
         row.args_digest = key.digest(row.args.as_bytes());
-        head = head.next(&row);
+        head = head.next(&key, &row, None);
         if number.is_multiple_of(1_000) {
             std::hint::black_box(AuditSeal::new(&key, head.id - 999, head, 0));
         }
@@ -116,6 +134,7 @@ pub fn time_of_chaining(records: u32) -> Duration {
 
 /// What the hash of a record covers.
 pub(super) struct RecordFields<'a> {
+    pub(super) version: i64,
     pub(super) id: i64,
     pub(super) at: i64,
     pub(super) kind: &'a str,
@@ -125,6 +144,9 @@ pub(super) struct RecordFields<'a> {
     pub(super) tool: Option<&'a str>,
     pub(super) name: &'a str,
     pub(super) args_digest: &'a [u8],
+    pub(super) text_digest: Option<&'a [u8]>,
+    pub(super) caller: Option<&'a str>,
+    pub(super) decided: Option<&'a str>,
     pub(super) kept: i64,
     pub(super) outcome: &'a str,
     pub(super) duration_us: i64,
@@ -132,32 +154,60 @@ pub(super) struct RecordFields<'a> {
 }
 
 impl RecordFields<'_> {
-    pub(super) fn hash(&self, previous: &Hash) -> Hash {
-        let mut hash = Sha256::new();
-        hash.update(previous);
-        hash.update([VERSION]);
+    pub(super) fn hash(&self, key: &AuditKey, previous: &Hash) -> Hash {
+        match self.version {
+            1 => {
+                let mut hash = Sha256::new();
+                self.write_to(previous, |bytes| hash.update(bytes));
+                hash.finalize().into()
+            }
+            _ => {
+                let mut mac = key.start();
+                mac.update(b"sinew record");
+                self.write_to(previous, |bytes| mac.update(bytes));
+                mac.finalize().into_bytes().into()
+            }
+        }
+    }
+
+    fn write_to(&self, previous: &Hash, mut write: impl FnMut(&[u8])) {
+        write(previous);
+        write(&[u8::try_from(self.version).unwrap_or(0)]);
         for number in [self.id, self.at, self.kept, self.duration_us, self.bytes] {
-            hash.update(number.to_le_bytes());
+            write(&number.to_le_bytes());
         }
         let texts = [Some(self.kind), Some(self.principal), Some(self.door), self.device, self.tool];
         let texts = texts.into_iter().chain([Some(self.name), Some(self.outcome)]);
         let fields = texts.map(|text| text.map(str::as_bytes)).chain([Some(self.args_digest)]);
         // The length in front keeps fields apart; none has the length that stands for an absent one.
-        for field in fields {
+        let since_version_2 = [self.text_digest, self.caller.map(str::as_bytes), self.decided.map(str::as_bytes)];
+        let since_version_2 = since_version_2.into_iter().filter(|_| self.version > 1);
+        for field in fields.chain(since_version_2) {
             let length = field.map_or(u64::MAX, |bytes| bytes.len() as u64);
-            hash.update(length.to_le_bytes());
-            hash.update(field.unwrap_or_default());
+            write(&length.to_le_bytes());
+            write(field.unwrap_or_default());
         }
-        hash.finalize().into()
     }
 }
 
 /// The name of the record that retention leaves behind.
 const REMOVAL: &str = "remove_records";
 
+/// The name of the record about seals that were not in their file.
+const RESTORATION: &str = "restore_seals";
+
 /// Says in the chain itself that retention removed the records up to `until`: without it, they were removed by somebody.
 pub(super) fn removal(key: &AuditKey, until: i64, at: i64) -> AuditRow {
-    let args = json!({ "until": until }).to_string();
+    gateway_record(key, REMOVAL, &json!({ "until": until }), at)
+}
+
+/// Says in the chain itself that the file had lost so many seals when the gateway started.
+pub(super) fn restoration(key: &AuditKey, lost: usize, at: i64) -> AuditRow {
+    gateway_record(key, RESTORATION, &json!({ "lost": lost }), at)
+}
+
+fn gateway_record(key: &AuditKey, name: &str, details: &Value, at: i64) -> AuditRow {
+    let args = details.to_string();
     AuditRow {
         kind: RecordKind::Change,
         at,
@@ -165,7 +215,9 @@ pub(super) fn removal(key: &AuditKey, until: i64, at: i64) -> AuditRow {
         door: "",
         device: None,
         tool: None,
-        name: REMOVAL.to_owned(),
+        name: name.to_owned(),
+        caller: None,
+        decided: None,
         args_digest: key.digest(args.as_bytes()),
         args,
         kept: KeptArgs::Whole,
@@ -176,10 +228,25 @@ pub(super) fn removal(key: &AuditKey, until: i64, at: i64) -> AuditRow {
     }
 }
 
-/// Up to where retention removed records, if the record says that.
-pub(super) fn removed_until(record: &RecordFields<'_>, args: &str) -> Option<i64> {
-    let is_removal = record.kind == RecordKind::Change.word() && record.name == REMOVAL && record.principal.is_empty();
-    serde_json::from_str::<Value>(args).ok().filter(|_| is_removal)?["until"].as_i64()
+/// What a record of the gateway itself says about the chain.
+pub(super) enum ChainEvent {
+    /// Retention removed the records up to this one.
+    Removed { until: i64 },
+    /// The file had lost so many seals.
+    SealsLost { seals: i64 },
+}
+
+/// Only of a record that was checked.
+pub(super) fn chain_event(record: &RecordFields<'_>, args: &str) -> Option<ChainEvent> {
+    let is_own = record.kind == RecordKind::Change.word()
+        && record.principal.is_empty()
+        && record.kept == KeptArgs::Whole.number();
+    let details = |key: &str| serde_json::from_str::<Value>(args).ok()?[key].as_i64();
+    match record.name {
+        REMOVAL if is_own => Some(ChainEvent::Removed { until: details("until")? }),
+        RESTORATION if is_own => Some(ChainEvent::SealsLost { seals: details("lost")? }),
+        _ => None,
+    }
 }
 
 /// Vouches for the records from `first` to `last`: whoever has no key cannot make one.
@@ -214,9 +281,11 @@ impl AuditSeal {
         insert.execute(params![self.last, self.first, self.hash(), self.at, unhex(&self.mac)]).map(drop)
     }
 
+    /// A seal whose fields have wrong types is read as one that is not genuine.
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<AuditSeal> {
-        let blob = |index| -> rusqlite::Result<String> { Ok(hex(&row.get::<_, Vec<u8>>(index)?)) };
-        Ok(AuditSeal { last: row.get(0)?, first: row.get(1)?, hash: blob(2)?, at: row.get(3)?, mac: blob(4)? })
+        let blob = |index| hex(&row.get::<_, Vec<u8>>(index).unwrap_or_default());
+        let number = |index| row.get(index).unwrap_or(0);
+        Ok(AuditSeal { last: row.get(0)?, first: number(1), hash: blob(2), at: number(3), mac: blob(4) })
     }
 }
 
@@ -227,7 +296,7 @@ pub(super) fn last_seal(db: &Connection) -> rusqlite::Result<Option<AuditSeal>> 
 
 /// The first record of the chain.
 pub(super) fn first_record(db: &Connection) -> rusqlite::Result<Option<i64>> {
-    db.query_row("SELECT min(id) FROM audit WHERE hash IS NOT NULL", [], |row| row.get(0))
+    db.query_row("SELECT min(id) FROM audit WHERE hash IS NOT NULL AND id > 0", [], |row| row.get(0))
 }
 
 /// The seals after the one of the record `last`, oldest first.

@@ -78,6 +78,12 @@ const MIGRATIONS: &[Migration] = &[
      CREATE TABLE seals (
          last INTEGER PRIMARY KEY, first INTEGER NOT NULL, hash BLOB NOT NULL, at INTEGER NOT NULL, mac BLOB NOT NULL
      );",
+    // 9: how the hash of a record was made, a digest of the text that is kept where that is not the whole one, the id of
+    // the caller, and what decided about the call.
+    "ALTER TABLE audit ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+     ALTER TABLE audit ADD COLUMN text_digest BLOB;
+     ALTER TABLE audit ADD COLUMN caller TEXT;
+     ALTER TABLE audit ADD COLUMN decided TEXT;",
 ];
 
 /// The format this code reads and writes, in SQLite's `user_version`.

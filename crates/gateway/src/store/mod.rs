@@ -30,7 +30,7 @@ use rusqlite::Connection;
 use sinew_tool::{BoxFuture, DeviceId, DeviceKey, ErrorKind, ToolError};
 use tokio::sync::{broadcast, oneshot};
 
-pub(crate) use chain::AuditKey;
+pub(crate) use chain::{AuditKey, hex};
 pub use chain::{AuditSeal, time_of_chaining};
 pub(crate) use events::LocalEvents;
 pub(crate) use read::Cursor;
@@ -360,6 +360,8 @@ mod tests {
             device: None,
             tool: None,
             name: "x".to_owned(),
+            caller: None,
+            decided: None,
             args_digest: [0; 32],
             args: "{}".to_owned(),
             kept: KeptArgs::Cut,

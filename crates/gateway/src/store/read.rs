@@ -65,7 +65,7 @@ fn records_sql(filter: &AuditFilter) -> String {
     let outcome = if filter.outcome.is_some() { "AND outcome = ?7" } else { "AND ?7 IS NULL" };
     let kind = if filter.kind.is_some() { "AND kind = ?8" } else { "AND ?8 IS NULL" };
     format!(
-        "SELECT id, at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes, kind
+        "SELECT id, at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes, kind, caller, decided
          FROM audit WHERE id < ?2 AND id > ?5 {device} {principal} {since} {outcome} {kind} ORDER BY id DESC LIMIT ?1"
     )
 }
@@ -85,6 +85,8 @@ fn record(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
         duration_us: row.get(10)?,
         bytes: row.get(11)?,
         kind: row.get(12)?,
+        caller: row.get(13)?,
+        decided: row.get(14)?,
     })
 }
 

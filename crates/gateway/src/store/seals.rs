@@ -6,16 +6,19 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 use tokio::sync::broadcast;
 
-use super::chain::{AuditSeal, seals_after};
+use super::chain::{AuditSeal, first_record, seals_after};
 
 /// One seal a line, as JSON, oldest first.
 pub(super) const FILE: &str = "audit.seals";
+
+/// Seals that can be in the database and not in the file yet: a gateway that is killed leaves no more of them out.
+pub(super) const MAX_ON_THEIR_WAY: usize = 8;
 
 /// A line of the file is shorter.
 const MAX_LINE: u64 = 1 << 10;
@@ -24,32 +27,43 @@ const MAX_LINE: u64 = 1 << 10;
 pub(super) struct SealOutput {
     listeners: broadcast::Sender<AuditSeal>,
     /// `None` where the store is in memory, and once it is closed.
-    thread: Option<(Sender<AuditSeal>, JoinHandle<()>)>,
+    thread: Option<(SyncSender<AuditSeal>, JoinHandle<()>)>,
 }
 
 impl SealOutput {
-    /// `store` is the database file. Seals that the file lacks are added to it.
+    /// `store` is the database file. Adds the seals that the file lacks to it. Also says how many it lost, if they are more
+    /// than a gateway that was killed leaves out.
     pub(super) fn open(
         db: &Connection,
         store: Option<&Path>,
         listeners: broadcast::Sender<AuditSeal>,
-    ) -> io::Result<SealOutput> {
-        let Some(store) = store else { return Ok(SealOutput { listeners, thread: None }) };
+    ) -> io::Result<(SealOutput, Option<usize>)> {
+        let Some(store) = store else { return Ok((SealOutput { listeners, thread: None }, None)) };
+        let is_gone = !store.with_file_name(FILE).exists() && first_record(db).map_err(io::Error::other)?.is_some();
         let mut file = SealFile::open(store)?;
         let missing = seals_after(db, last_in_file(&file.path)?, i64::MAX).map_err(io::Error::other)?;
+        let lost = (is_gone || missing.len() > MAX_ON_THEIR_WAY).then_some(missing.len());
+        if let Some(lost) = lost {
+            tracing::error!(path = %file.path.display(), lost, "the file with the seals of the audit was removed or shortened");
+        }
         file.append(&missing)?;
-        let (seals, inbox) = channel::<AuditSeal>();
+        let (seals, inbox) = sync_channel::<AuditSeal>(MAX_ON_THEIR_WAY / 2);
         let for_thread = listeners.clone();
         let thread = std::thread::Builder::new().name("sinew-seals".to_owned()).spawn(move || {
+            // What cannot be written is tried again with the next seal, so that the file has no gap.
+            let mut unwritten: Vec<AuditSeal> = Vec::new();
             while let Ok(first) = inbox.recv() {
-                let seals: Vec<AuditSeal> = std::iter::once(first).chain(inbox.try_iter()).collect();
-                if let Err(error) = file.append(&seals) {
-                    tracing::error!(path = %file.path.display(), %error, "a seal of the audit could not be written");
+                unwritten.push(first);
+                unwritten.extend(inbox.try_iter().take(MAX_ON_THEIR_WAY / 2 - 2));
+                match file.append(&unwritten) {
+                    Ok(()) => unwritten.drain(..).for_each(|seal| drop(for_thread.send(seal))),
+                    Err(error) => {
+                        tracing::error!(path = %file.path.display(), %error, "a seal of the audit could not be written");
+                    }
                 }
-                seals.into_iter().for_each(|seal| drop(for_thread.send(seal)));
             }
         })?;
-        Ok(SealOutput { listeners, thread: Some((seals, thread)) })
+        Ok((SealOutput { listeners, thread: Some((seals, thread)) }, lost))
     }
 
     pub(super) fn send(&self, seal: AuditSeal) {
@@ -103,8 +117,12 @@ impl SealFile {
             serde_json::to_writer(&mut lines, seal)?;
             lines.push(b'\n');
         }
-        self.file.write_all(&lines)?;
-        self.file.sync_data()
+        let length = self.file.metadata()?.len();
+        let written = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
+        if written.is_err() {
+            let _ = self.file.set_len(length);
+        }
+        written
     }
 }
 
@@ -122,24 +140,24 @@ fn drop_torn_line(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The seals of the file; a line that is none is an error that says which.
-pub(super) fn read_file(path: &Path) -> io::Result<impl Iterator<Item = Result<AuditSeal, usize>> + use<>> {
+/// The seals of the file, `None` where there is no file; a line that is no seal is an error that says which.
+pub(super) fn read_file(path: &Path) -> io::Result<Option<impl Iterator<Item = Result<AuditSeal, usize>> + use<>>> {
     let file = match File::open(path) {
-        Ok(file) => Some(file),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut reader = file.map(BufReader::new);
+    let mut reader = BufReader::new(file);
     let mut number = 0;
-    Ok(std::iter::from_fn(move || {
+    Ok(Some(std::iter::from_fn(move || {
         let mut line = Vec::new();
-        let read = io::Read::take(reader.as_mut()?, MAX_LINE).read_until(b'\n', &mut line).ok()?;
+        let read = io::Read::take(&mut reader, MAX_LINE).read_until(b'\n', &mut line).ok()?;
         number += 1;
         (read > 0).then(|| serde_json::from_slice(&line).map_err(|_| number))
-    }))
+    })))
 }
 
 /// The last record that the file has a seal for.
 fn last_in_file(path: &Path) -> io::Result<i64> {
-    Ok(read_file(path)?.filter_map(Result::ok).map(|seal| seal.last).max().unwrap_or(0))
+    Ok(read_file(path)?.into_iter().flatten().filter_map(Result::ok).map(|seal| seal.last).max().unwrap_or(0))
 }

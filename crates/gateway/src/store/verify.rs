@@ -3,11 +3,16 @@
 //! The records are read in pages, so that other questions and every commit go on meanwhile. What retention removes while
 //! this runs is told apart from what somebody else removed: retention takes whole seals, the oldest first.
 
-use rusqlite::{Connection, params};
+use std::collections::HashSet;
+
+use rusqlite::{Connection, Row, params};
 
 use super::chain::{
-    AuditKey, AuditSeal, ChainHead, Hash, RecordFields, first_record, last_seal, removed_until, seals_after,
+    AuditKey, AuditSeal, ChainEvent, ChainHead, Hash, RecordFields, VERSION, chain_event, first_record, last_seal,
+    seals_after,
 };
+use super::seals::MAX_ON_THEIR_WAY;
+use super::writer::SEAL_RECORDS;
 use crate::shared::KeptArgs;
 use crate::view::{AuditFault, AuditProblem, AuditReport};
 
@@ -27,6 +32,8 @@ pub(super) struct Verification {
     next_seal: Option<AuditSeal>,
     /// Up to where the chain itself says that retention removed records.
     removal: i64,
+    /// The version of the last record that was checked.
+    version: i64,
     /// Up to which record this looks; what is written later is not looked at.
     until: i64,
 }
@@ -45,11 +52,13 @@ impl Verification {
             Some(seal) => seal.first,
             None => first_record(db)?.unwrap_or(until + 1),
         };
-        let unchained = "SELECT count(*) FROM audit WHERE hash IS NULL AND id < ?";
+        let unchained = "SELECT count(*) FROM audit WHERE hash IS NULL AND id > 0 AND id < ?";
         report.unchained = db.query_row(unchained, [begins], |row| row.get(0))?;
         let at = ChainHead::begin(begins - 1);
-        let mut verification = Verification { key, report, at, next_seal: None, removal: 0, until };
+        let mut verification = Verification { key, report, at, next_seal: None, removal: 0, version: 1, until };
         verification.check_seals(db)?;
+        verification.check_outsiders(db, begins)?;
+        verification.check_unsealed(begins);
         verification.next_seal = seals_after(db, verification.at.id, 1)?.into_iter().next();
         verification.skip_pruned(db)?;
         Ok(verification)
@@ -80,12 +89,43 @@ impl Verification {
         Ok(())
     }
 
-    /// Compares the seals with those of the file beside the store.
+    /// Records that stand before the chain and are not of a version without one.
+    fn check_outsiders(&mut self, db: &Connection, begins: i64) -> rusqlite::Result<()> {
+        let mut select =
+            db.prepare("SELECT id FROM audit WHERE id <= 0 OR (id < ? AND hash IS NOT NULL) ORDER BY id LIMIT 1000")?;
+        let outsiders: Vec<i64> = select.query_map([begins], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        for id in outsiders {
+            self.problem(AuditFault::Changed, id, format!("record {id} was added: the chain begins at {begins}"));
+        }
+        Ok(())
+    }
+
+    /// The gateway never leaves more records without a seal than one seal covers.
+    fn check_unsealed(&mut self, begins: i64) {
+        let first = self.report.sealed_until.map_or(begins, |last| last + 1);
+        let last = self.until;
+        if last - first >= SEAL_RECORDS {
+            let text =
+                format!("no seal covers the records {first} to {last}: the gateway leaves at most {SEAL_RECORDS}");
+            self.problem(AuditFault::Seal, first, text);
+        }
+    }
+
+    /// Compares the seals with those of the file beside the store; `None` where that is gone.
     pub(super) fn check_file(
         &mut self,
         db: &Connection,
-        seals: impl Iterator<Item = Result<AuditSeal, usize>>,
+        seals: Option<impl Iterator<Item = Result<AuditSeal, usize>>>,
     ) -> rusqlite::Result<()> {
+        let Some(seals) = seals else {
+            if first_record(db)?.is_some() || self.report.seals > 0 {
+                let text = "audit.seals is missing: the seals in the database alone do not show whether records were \
+                            removed from the end";
+                self.problem(AuditFault::Seal, 0, text.to_owned());
+            }
+            return Ok(());
+        };
+        let mut in_file = HashSet::new();
         let mut select = db.prepare("SELECT last, first, hash, at, mac FROM seals WHERE last = ?")?;
         for seal in seals {
             let seal = match seal {
@@ -96,6 +136,7 @@ impl Verification {
                 }
             };
             let AuditSeal { first, last, .. } = seal;
+            in_file.insert(last);
             let found = select.query_map([last], AuditSeal::read)?.next().transpose()?;
             match found {
                 _ if !seal.is_genuine(&self.key) => {
@@ -116,6 +157,18 @@ impl Verification {
                 }
             }
         }
+        self.check_lost_seals(db, &in_file)
+    }
+
+    /// Each seal of the database is in the file, except the newest where the gateway was killed or is writing them.
+    fn check_lost_seals(&mut self, db: &Connection, in_file: &HashSet<i64>) -> rusqlite::Result<()> {
+        let mut select = db.prepare("SELECT last FROM seals WHERE last <= ? ORDER BY last")?;
+        let seals: Vec<i64> = select.query_map([self.until], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        let on_their_way = seals.iter().rev().take_while(|last| !in_file.contains(last)).count();
+        let expected = if on_their_way > MAX_ON_THEIR_WAY { seals.len() } else { seals.len() - on_their_way };
+        for last in seals[..expected].iter().filter(|last| !in_file.contains(last)) {
+            self.problem(AuditFault::Seal, *last, format!("audit.seals lacks the seal up to record {last}"));
+        }
         Ok(())
     }
 
@@ -126,32 +179,23 @@ impl Verification {
         }
         self.skip_pruned(db)?;
         let mut select = db.prepare_cached(
-            "SELECT id, at, kind, principal, door, device, tool, name, args_digest, kept, outcome, duration_us, bytes, hash, args
+            "SELECT id, at, kind, principal, door, device, tool, name, args_digest, kept, outcome, duration_us, bytes, hash, args,
+                 version, text_digest, caller, decided
              FROM audit WHERE id > ? AND id <= ? ORDER BY id LIMIT ?",
         )?;
         let mut rows = select.query(params![self.at.id, self.until, PAGE])?;
         let mut count = 0;
         while let Some(row) = rows.next()? {
             count += 1;
-            let text = |index| row.get_ref(index)?.as_str().map_err(rusqlite::Error::from);
-            let optional = |index| row.get_ref(index)?.as_str_or_null().map_err(rusqlite::Error::from);
-            let fields = RecordFields {
-                id: row.get(0)?,
-                at: row.get(1)?,
-                kind: text(2)?,
-                principal: text(3)?,
-                door: text(4)?,
-                device: optional(5)?,
-                tool: optional(6)?,
-                name: text(7)?,
-                args_digest: row.get_ref(8)?.as_blob()?,
-                kept: row.get(9)?,
-                outcome: text(10)?,
-                duration_us: row.get(11)?,
-                bytes: row.get(12)?,
-            };
-            let stored: Option<Hash> = row.get(13)?;
-            self.record(&fields, stored, text(14)?);
+            let (id, stored): (i64, Option<Hash>) = (row.get(0)?, row.get(13).unwrap_or(None));
+            match (read_fields(row), row.get_ref(14)?.as_str()) {
+                (Ok(fields), Ok(args)) => self.record(&fields, stored, args),
+                _ => {
+                    let text = format!("record {id} was changed: a field has another type than was written");
+                    self.problem(AuditFault::Changed, id, text);
+                    self.at = ChainHead { id, hash: stored.unwrap_or_default() };
+                }
+            }
             if self.next_seal.as_ref().is_some_and(|seal| seal.last <= self.at.id) {
                 self.reach_seal();
                 self.next_seal = seals_after(db, self.at.id, 1)?.into_iter().next();
@@ -172,23 +216,54 @@ impl Verification {
             self.at = ChainHead { id, hash: stored.unwrap_or_default() };
             return;
         }
-        let hash = fields.hash(&self.at.hash);
-        if stored != Some(hash) {
+        let hash = fields.hash(&self.key, &self.at.hash);
+        let mut is_sound = stored == Some(hash);
+        if !is_sound {
             let text = format!("record {id} is not the one that was written here: it was changed, or stood elsewhere");
             self.problem(AuditFault::Changed, id, text);
         }
-        if fields.kept == KeptArgs::Whole.number()
-            && !args.is_empty()
-            && self.key.digest(args.as_bytes()) != fields.args_digest
-        {
+        if !self.may_be_version(fields) {
+            is_sound = false;
+            let text =
+                format!("record {id} has a hash without a key, as an older version wrote it, and nothing proves it");
+            self.problem(AuditFault::Changed, id, text);
+        }
+        if args.is_empty() {
+            self.report.emptied += 1;
+        } else if !self.fits(fields, args) {
+            is_sound = false;
             self.problem(AuditFault::Changed, id, format!("the arguments of record {id} were changed"));
         }
-        if let Some(until) = removed_until(fields, args) {
-            self.removal = self.removal.max(until);
+        match chain_event(fields, args).filter(|_| is_sound) {
+            Some(ChainEvent::Removed { until }) => self.removal = self.removal.max(until),
+            Some(ChainEvent::SealsLost { seals }) => {
+                let text = format!("audit.seals was removed or shortened before record {id}: it lacked {seals} seals");
+                self.problem(AuditFault::Seal, id, text);
+            }
+            None => {}
         }
         self.report.records += 1;
         // The stored hash, so that one changed record is one problem.
         self.at = ChainHead { id, hash: stored.unwrap_or(hash) };
+    }
+
+    /// Records of version 1 come before those of version 2, and only a seal proves them.
+    fn may_be_version(&mut self, fields: &RecordFields<'_>) -> bool {
+        let before = std::mem::replace(&mut self.version, fields.version);
+        let is_sealed = self.report.sealed_until.is_some_and(|last| fields.id <= last);
+        match fields.version {
+            1 => before == 1 && is_sealed,
+            version => version == VERSION,
+        }
+    }
+
+    /// Whether the text is the one that was kept.
+    fn fits(&self, fields: &RecordFields<'_>, args: &str) -> bool {
+        if fields.kept == KeptArgs::Whole.number() {
+            return self.key.digest(args.as_bytes()) == fields.args_digest;
+        }
+        let digest = self.key.text_digest(KeptArgs::Cut, args);
+        fields.version == 1 || fields.text_digest == digest.as_ref().map(Hash::as_slice)
     }
 
     fn reach_seal(&mut self) {
@@ -212,7 +287,8 @@ impl Verification {
 
     /// Goes on after the records that retention removed: those of whole seals, from the oldest on.
     fn skip_pruned(&mut self, db: &Connection) -> rusqlite::Result<()> {
-        let oldest: Option<i64> = db.query_row("SELECT min(id) FROM audit", [], |row| row.get(0))?;
+        let oldest = "SELECT min(id) FROM audit WHERE id > 0";
+        let oldest: Option<i64> = db.query_row(oldest, [], |row| row.get(0))?;
         let Some(oldest) = oldest.filter(|oldest| *oldest > self.at.id + 1) else { return Ok(()) };
         let sql = "SELECT last, first, hash, at, mac FROM seals WHERE last = ?";
         let last_pruned = db.prepare_cached(sql)?.query_map([oldest - 1], AuditSeal::read)?.next().transpose()?;
@@ -243,4 +319,29 @@ impl Verification {
             self.report.problems.push(AuditProblem { fault, record, message });
         }
     }
+}
+
+/// `Err` where a field has a wrong type.
+fn read_fields<'a>(row: &'a Row<'_>) -> rusqlite::Result<RecordFields<'a>> {
+    let text = |index| row.get_ref(index)?.as_str().map_err(rusqlite::Error::from);
+    let optional = |index| row.get_ref(index)?.as_str_or_null().map_err(rusqlite::Error::from);
+    Ok(RecordFields {
+        id: row.get(0)?,
+        at: row.get(1)?,
+        kind: text(2)?,
+        principal: text(3)?,
+        door: text(4)?,
+        device: optional(5)?,
+        tool: optional(6)?,
+        name: text(7)?,
+        args_digest: row.get_ref(8)?.as_blob()?,
+        kept: row.get(9)?,
+        outcome: text(10)?,
+        duration_us: row.get(11)?,
+        bytes: row.get(12)?,
+        version: row.get(15)?,
+        text_digest: row.get_ref(16)?.as_blob_or_null()?,
+        caller: optional(17)?,
+        decided: optional(18)?,
+    })
 }

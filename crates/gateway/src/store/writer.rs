@@ -22,8 +22,8 @@ use crate::shared::AuditRow;
 /// Jobs that share one transaction at most: beyond it, waiting for each other costs more than commits.
 const MAX_BATCH: usize = 1_024;
 
-/// A seal covers about this many records: few enough to be lost without one, many enough that seals cost nothing.
-const SEAL_RECORDS: i64 = 1_000;
+/// A seal covers at most this many records: few enough to be lost without one, many enough that seals cost nothing.
+pub(super) const SEAL_RECORDS: i64 = 1_000;
 
 /// A seal comes after this time at the latest, so that a quiet gateway proves its records too.
 const SEAL_TIME: Duration = Duration::from_secs(600);
@@ -104,6 +104,10 @@ pub(super) struct StoreWriter {
     /// The first record that no seal covers yet, and when this was first noticed.
     unsealed: i64,
     unsealed_since: Option<Instant>,
+    /// Made in the transaction that is under way; they leave when it is committed.
+    new_seals: Vec<AuditSeal>,
+    /// Whether there was a seal since old records were last removed.
+    is_prune_due: bool,
     seals: SealOutput,
     health: Arc<StoreHealth>,
     /// What could not be written, and how much of it was more than is kept.
@@ -119,7 +123,7 @@ impl StoreWriter {
         (signals, waiting_events): (broadcast::Sender<DeviceId>, Arc<AtomicUsize>),
         health: Arc<StoreHealth>,
         key: AuditKey,
-        seals: SealOutput,
+        (seals, lost_seals): (SealOutput, Option<usize>),
     ) -> rusqlite::Result<StoreWriter> {
         let (head, missing) = ChainHead::load(&db)?;
         if let Some((first, last)) = missing {
@@ -144,6 +148,8 @@ impl StoreWriter {
             head,
             unsealed,
             unsealed_since: None,
+            new_seals: Vec::new(),
+            is_prune_due: false,
             seals,
             health,
             unwritten: Vec::new(),
@@ -151,7 +157,22 @@ impl StoreWriter {
             last_probe: Instant::now(),
         };
         writer.count_events()?;
+        writer.transact(|writer| {
+            writer.seal_version_1()?;
+            lost_seals.map_or(Ok(()), |lost| writer.write_record(&chain::restoration(&writer.key, lost, now())))
+        })?;
         Ok(writer)
+    }
+
+    /// Records of version 1 are proven by seals alone, so those without one get it before the first of version 2 follows.
+    fn seal_version_1(&mut self) -> rusqlite::Result<()> {
+        let newest = "SELECT hash IS NOT NULL AND version = 1 FROM audit ORDER BY id DESC LIMIT 1";
+        let is_version_1 = self.db.query_row(newest, [], |row| row.get(0)).optional()?.unwrap_or(false);
+        let is_mixed = "SELECT EXISTS (SELECT 1 FROM audit WHERE version > 1 AND hash IS NOT NULL)";
+        match is_version_1 && !self.db.query_row(is_mixed, [], |row| row.get::<_, bool>(0))? {
+            true => self.add_seal(),
+            false => Ok(()),
+        }
     }
 
     /// Writes one call down in its caller's own time, unless calls come in quick succession. Also says whether this is
@@ -287,13 +308,17 @@ impl StoreWriter {
     }
 
     fn transact(&mut self, write: impl FnOnce(&mut StoreWriter) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
-        let head = self.head;
+        let before = (self.head, self.unsealed);
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let written = write(self).and_then(|()| self.db.prepare_cached("COMMIT")?.execute([]).map(drop));
-        if written.is_err() {
-            let _ = self.db.execute_batch("ROLLBACK");
-            self.head = head;
-            let _ = self.count_events();
+        let new_seals = std::mem::take(&mut self.new_seals);
+        match &written {
+            Ok(()) => new_seals.into_iter().for_each(|seal| self.seals.send(seal)),
+            Err(_) => {
+                let _ = self.db.execute_batch("ROLLBACK");
+                (self.head, self.unsealed) = before;
+                let _ = self.count_events();
+            }
         }
         written
     }
@@ -302,7 +327,12 @@ impl StoreWriter {
         let mut has_dropped_events = false;
         for job in batch {
             match job {
-                Job::Audit(row, _) => self.write_record(row)?,
+                Job::Audit(row, _) => {
+                    if self.unsealed_records() >= SEAL_RECORDS {
+                        self.add_seal()?;
+                    }
+                    self.write_record(row)?;
+                }
                 Job::Event(row) => self.write_event(row)?,
                 Job::Write(write, _) => {
                     write.apply(&self.db)?;
@@ -318,12 +348,14 @@ impl StoreWriter {
     }
 
     fn write_record(&mut self, row: &AuditRow) -> rusqlite::Result<()> {
-        let next = self.head.next(row);
+        let text_digest = self.key.text_digest(row.kept, &row.args);
+        let next = self.head.next(&self.key, row, text_digest.as_ref());
         let mut insert = self.db.prepare_cached(
-            "INSERT INTO audit (id, hash, kind, at, principal, door, device, tool, name, args_digest, args, kept, outcome, duration_us, bytes)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO audit (version, id, hash, kind, at, principal, door, device, tool, name, caller, decided, args_digest, text_digest, args, kept, outcome, duration_us, bytes)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?;
         insert.execute(params![
+            chain::VERSION,
             next.id,
             next.hash,
             row.kind.word(),
@@ -333,7 +365,10 @@ impl StoreWriter {
             row.device.as_ref().map(DeviceId::as_str),
             row.tool,
             row.name,
+            row.caller,
+            row.decided,
             row.args_digest,
+            text_digest,
             row.args,
             row.kept.number(),
             row.outcome,
@@ -344,45 +379,61 @@ impl StoreWriter {
         Ok(())
     }
 
+    fn unsealed_records(&self) -> i64 {
+        self.head.id - self.unsealed + 1
+    }
+
     fn is_seal_due(&self) -> bool {
-        self.head.id - self.unsealed + 1 >= SEAL_RECORDS || self.until_seal() == Some(Duration::ZERO)
+        self.unsealed_records() >= SEAL_RECORDS || self.until_seal() == Some(Duration::ZERO)
     }
 
     /// How long until the records that no seal covers need one; `None` while there are none.
     fn until_seal(&self) -> Option<Duration> {
-        (self.head.id >= self.unsealed).then(|| {
+        (self.unsealed_records() > 0).then(|| {
             let waited = self.unsealed_since.map_or(Duration::ZERO, |since| since.elapsed());
             SEAL_TIME.saturating_sub(waited)
         })
     }
 
     fn note_unsealed(&mut self) {
-        match self.head.id >= self.unsealed {
+        match self.unsealed_records() > 0 {
             true => drop(self.unsealed_since.get_or_insert_with(Instant::now)),
             false => self.unsealed_since = None,
         }
     }
 
-    /// Seals the records since the last seal, and removes old ones that a seal covers.
+    /// Seals the records since the last seal, in the transaction that is under way.
+    fn add_seal(&mut self) -> rusqlite::Result<()> {
+        let seal = AuditSeal::new(&self.key, self.unsealed, self.head, now());
+        seal.insert(&self.db)?;
+        self.unsealed = seal.last + 1;
+        self.unsealed_since = None;
+        self.is_prune_due = true;
+        self.new_seals.push(seal);
+        Ok(())
+    }
+
+    /// Seals the records since the last seal, if there are any.
     fn seal(&mut self) {
-        if self.head.id < self.unsealed || self.health.has_failed() {
+        if self.unsealed_records() == 0 || self.health.has_failed() {
             return;
         }
-        let seal = AuditSeal::new(&self.key, self.unsealed, self.head, now());
-        let sealed = self.transact(|writer| {
-            seal.insert(&writer.db)?;
-            writer.prune()
-        });
-        match sealed {
-            Ok(()) => {
-                self.unmoved += 1;
-                self.unsealed = seal.last + 1;
-                self.unsealed_since = None;
-                self.seals.send(seal);
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the audit could not be sealed");
-                self.unsealed_since = Some(Instant::now());
+        self.unmoved += 1;
+        if let Err(error) = self.transact(StoreWriter::add_seal) {
+            tracing::warn!(%error, "the audit could not be sealed");
+            self.unsealed_since = Some(Instant::now());
+        }
+    }
+
+    /// Seals and removes what is due.
+    fn tidy(&mut self) {
+        if self.is_seal_due() {
+            self.seal();
+        }
+        if std::mem::take(&mut self.is_prune_due) && !self.health.has_failed() {
+            self.unmoved += 1;
+            if let Err(error) = self.transact(StoreWriter::prune) {
+                tracing::warn!(%error, "old records of the audit could not be removed");
             }
         }
     }
@@ -391,7 +442,7 @@ impl StoreWriter {
     fn prune(&mut self) -> rusqlite::Result<()> {
         let mut removed = None;
         for _ in 0..MAX_PRUNED_SEALS {
-            let oldest = "SELECT id, hash IS NULL FROM audit ORDER BY id LIMIT 1";
+            let oldest = "SELECT id, hash IS NULL FROM audit WHERE id > 0 ORDER BY id LIMIT 1";
             let mut select = self.db.prepare_cached(oldest)?;
             let oldest: Option<(i64, bool)> = select.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
             drop(select);
@@ -474,6 +525,7 @@ impl StoreWriter {
     /// Seals everything and puts it on the disk.
     fn close(&mut self) {
         self.seal();
+        self.tidy();
         self.seals.close();
         self.checkpoint("TRUNCATE");
     }
@@ -504,9 +556,7 @@ pub(super) fn run(shared: &SharedWriter, inbox: &Receiver<Job>, waiting: &Atomic
         match first {
             Ok(first) => batch.push(first),
             Err(RecvTimeoutError::Timeout) => {
-                if writer.is_seal_due() {
-                    writer.seal();
-                }
+                writer.tidy();
                 if writer.last_commit.elapsed() >= QUIET {
                     writer.checkpoint("PASSIVE");
                 }
@@ -528,9 +578,7 @@ pub(super) fn run(shared: &SharedWriter, inbox: &Receiver<Job>, waiting: &Atomic
             return;
         }
         waiting.fetch_sub(taken, Ordering::Release);
-        if writer.is_seal_due() {
-            writer.seal();
-        }
+        writer.tidy();
         if writer.unmoved >= MAX_UNMOVED {
             writer.checkpoint("PASSIVE");
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use proptest::prelude::*;
 use sinew_gateway::{
-    AccessSettings, ApprovalDecision, Gateway, Label, Principal, Request, Role, Settings, Shape, Update,
+    AccessSettings, ApprovalDecision, AuditFilter, Gateway, Label, Principal, Request, Role, Settings, Shape, Update,
 };
 use sinew_policy::{PolicySettings, Verdict};
 use sinew_tool::settings::Setting;
@@ -85,6 +85,128 @@ async fn a_person_can_say_no() {
     let error = answer.unwrap_err();
     assert!(error.kind == ErrorKind::PermissionDenied && error.message.contains("person did not approve"), "{error}");
     assert_eq!(door.count(), 0);
+}
+
+async fn until_waiting(gateway: &Gateway) -> sinew_gateway::ApprovalRequest {
+    while gateway.approval_requests().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    gateway.approval_requests().remove(0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_equal_calls_that_wait_each_needs_an_approval_of_its_own() {
+    let gateway = gateway();
+    let door = house(&gateway);
+    let calls: Vec<_> = (0..3)
+        .map(|_| {
+            let gateway = gateway.clone();
+            tokio::spawn(async move { call(&gateway, UNLOCK, json!({"code": 1})).await })
+        })
+        .collect();
+    for approved in 1..=3 {
+        let request = until_waiting(&gateway).await;
+        gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+        while door.count() < approved {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(door.count(), approved);
+    }
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_request_of_a_revoked_token_is_gone() {
+    let gateway = gateway();
+    house(&gateway);
+    let (view, token) = gateway.tokens().create(Role::Client, "tablet").unwrap();
+    let who = gateway.tokens().check(&token).unwrap();
+    let error = call_as(&gateway, who, UNLOCK, json!({})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::ApprovalNeeded);
+    assert_eq!(gateway.approval_requests().len(), 1);
+    gateway.tokens().revoke(&view.id).unwrap();
+    assert_eq!(gateway.approval_requests(), []);
+    let id = error.details["approval"].as_str().unwrap();
+    assert!(gateway.decide_approval(&admin(), id, ApprovalDecision::Once).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_decides_sees_all_arguments_and_one_that_is_too_long_is_not_asked_about() {
+    let gateway = gateway();
+    house(&gateway);
+    let arguments = json!({"filler": "x".repeat(5_000), "code": 1});
+    assert_eq!(call_kind(&gateway, UNLOCK, arguments.clone()).await, ErrorKind::ApprovalNeeded);
+    let id = gateway.approval_requests().remove(0).id;
+    assert_eq!(gateway.approval_request(&id).unwrap().args, arguments.to_string());
+    let huge = json!({"filler": "x".repeat(300_000), "code": 1});
+    assert_eq!(call_kind(&gateway, UNLOCK, huge).await, ErrorKind::InvalidArguments);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_can_let_one_approval_cover_later_calls() {
+    let gateway = gateway_with("[[rules]]\nid = 'a'\ntools = ['*unlock']\ndo = 'ask'\nask = { keep = 600 }\n");
+    let door = house(&gateway);
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 1})).await, ErrorKind::ApprovalNeeded);
+    let request = gateway.approval_requests().remove(0);
+    assert_eq!(request.keep, Duration::from_secs(600));
+    gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+    for code in 1..4 {
+        call(&gateway, UNLOCK, json!({"code": code})).await.unwrap();
+    }
+    assert_eq!(door.count(), 3);
+    tokio::time::advance(Duration::from_secs(601)).await;
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 1})).await, ErrorKind::ApprovalNeeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_about_a_call_over_its_limit_and_no_approval_is_lost_by_one() {
+    let gateway = gateway_with("[[rules]]\nid = 'a'\ntools = ['*unlock']\ndo = 'ask'\nrate = '1/h'\n");
+    let door = house(&gateway);
+    let approve = || {
+        let request = gateway.approval_requests().remove(0);
+        gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+    };
+    // Two calls are asked about before either is made.
+    for code in [1, 2] {
+        assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": code})).await, ErrorKind::ApprovalNeeded);
+        approve();
+    }
+    call(&gateway, UNLOCK, json!({"code": 1})).await.unwrap();
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 2})).await, ErrorKind::Busy);
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 3})).await, ErrorKind::Busy);
+    assert_eq!(gateway.approval_requests(), []);
+    // Another limit is counted anew, but another policy also needs other approvals.
+    let slower = "[[rules]]\nid = 'a'\ntools = ['*unlock']\ndo = 'ask'\nrate = '2/h'\n";
+    gateway.set_access(access(slower)).unwrap();
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 2})).await, ErrorKind::ApprovalNeeded);
+    approve();
+    call(&gateway, UNLOCK, json!({"code": 2})).await.unwrap();
+    assert_eq!(door.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_record_of_a_decision_names_the_call_that_was_decided_about() {
+    let gateway = gateway();
+    house(&gateway);
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 1})).await, ErrorKind::ApprovalNeeded);
+    let id = gateway.approval_requests().remove(0).id;
+    gateway.decide_approval(&admin(), &id, ApprovalDecision::Once).unwrap();
+    call(&gateway, UNLOCK, json!({"code": 1})).await.unwrap();
+    let records = gateway.find_records(AuditFilter::default(), 3).await.unwrap();
+    let [called, decision, asked] = &records[..] else { panic!("{records:?}") };
+    let details: Value = serde_json::from_str(&decision.args).unwrap();
+    assert_eq!(
+        (details["approval"].as_str(), details["args_digest"].as_str()),
+        (Some(id.as_str()), Some(called.args_digest.as_str()))
+    );
+    assert_eq!(asked.args_digest, called.args_digest);
+    let decided = called.decided.as_deref().unwrap();
+    assert!(
+        decided.contains(&format!("approval {id} of ")) && asked.decided.as_deref().unwrap().starts_with("ask by"),
+        "{decided}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

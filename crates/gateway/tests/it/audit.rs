@@ -71,6 +71,22 @@ async fn every_kind_of_tampering_is_found_and_named() {
             "UPDATE audit SET id = 99 WHERE id = 3; UPDATE audit SET id = 3 WHERE id = 4; UPDATE audit SET id = 4 WHERE id = 99",
             (AuditFault::Changed, 3),
         ),
+        (
+            "a record before the first",
+            "INSERT INTO audit SELECT -5, at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes, kind, kept, hash, version, text_digest, caller, decided FROM audit WHERE id = 3",
+            (AuditFault::Changed, -5),
+        ),
+        (
+            "a record of no version before the first",
+            "INSERT INTO audit (id, at, principal, door, name, args_digest, args, outcome, duration_us, bytes) VALUES (0, 1, '', '', '', x'', '', '', 0, 0)",
+            (AuditFault::Changed, 0),
+        ),
+        ("another version", "UPDATE audit SET version = 1 WHERE id = 3", (AuditFault::Changed, 3)),
+        ("another caller id", "UPDATE audit SET caller = 'x' WHERE id = 3", (AuditFault::Changed, 3)),
+        ("another decision", "UPDATE audit SET decided = NULL WHERE id = 3", (AuditFault::Changed, 3)),
+        ("a number in place of a text", "UPDATE audit SET outcome = x'6f6b' WHERE id = 3", (AuditFault::Changed, 3)),
+        ("a text in place of a hash", "UPDATE audit SET args_digest = 'x' WHERE id = 3", (AuditFault::Changed, 3)),
+        ("a seal with a text for a hash", "UPDATE seals SET mac = 'x'", (AuditFault::Seal, 6)),
         ("a forged seal", "UPDATE seals SET hash = zeroblob(32)", (AuditFault::Seal, 6)),
         ("a shortened seal", "UPDATE seals SET last = 4", (AuditFault::Seal, 4)),
     ];
@@ -86,6 +102,204 @@ async fn every_kind_of_tampering_is_found_and_named() {
         let found = faults(&gateway.verify_audit().await.unwrap());
         assert!(!found.is_empty(), "{what}, and the gateway went on");
     }
+}
+
+/// The hash that somebody can make who has no key: that of records of version 1.
+fn unkeyed_hash(db: &Connection, id: i64, previous: &[u8]) -> Vec<u8> {
+    use sha2::Digest as _;
+    let mut hash = sha2::Sha256::new();
+    hash.update(previous);
+    hash.update([1]);
+    let sql = "SELECT id, at, kept, duration_us, bytes, kind, principal, door, device, tool, name, outcome, args_digest
+               FROM audit WHERE id = ?";
+    let hashed = db.query_row(sql, [id], |row| {
+        for index in 0..5 {
+            hash.update(row.get::<_, i64>(index)?.to_le_bytes());
+        }
+        for index in 5..13 {
+            let field = row.get_ref(index)?.as_bytes_or_null()?.map(<[u8]>::to_vec);
+            hash.update(field.as_ref().map_or(u64::MAX, |bytes| bytes.len() as u64).to_le_bytes());
+            hash.update(field.unwrap_or_default());
+        }
+        Ok(())
+    });
+    hashed.unwrap();
+    hash.finalize().to_vec()
+}
+
+#[tokio::test]
+async fn nobody_without_the_key_can_say_that_retention_removed_records() {
+    for kept in [0, 1, 2] {
+        let dir = recorded(1_100).await;
+        let db = Connection::open(dir.path().join("gateway.db")).unwrap();
+        let sealed: i64 = db.query_row("SELECT min(last) FROM seals", [], |row| row.get(0)).unwrap();
+        let (newest, hash): (i64, Vec<u8>) = db
+            .query_row("SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap();
+        db.execute("DELETE FROM audit WHERE id <= ?", [sealed]).unwrap();
+        let insert = "INSERT INTO audit (id, at, principal, door, name, args_digest, args, outcome, duration_us, bytes, kind, kept)
+                      VALUES (?, 1, '', '', 'remove_records', zeroblob(32), ?, 'ok', 0, 0, 'change', ?)";
+        let args = json!({ "until": sealed }).to_string();
+        db.execute(insert, rusqlite::params![newest + 1, args, kept]).unwrap();
+        let hash = unkeyed_hash(&db, newest + 1, &hash);
+        for version in [1, 2] {
+            db.execute(
+                "UPDATE audit SET hash = ?, version = ? WHERE id = ?",
+                rusqlite::params![hash, version, newest + 1],
+            )
+            .unwrap();
+            let found = faults(&verify_audit(dir.path()).unwrap());
+            assert!(found.iter().any(|(fault, _)| *fault == AuditFault::Gap), "{kept} {version}: {found:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_without_the_key_can_make_the_whole_chain_again() {
+    let dir = recorded(20).await;
+    let db = Connection::open(dir.path().join("gateway.db")).unwrap();
+    db.execute_batch("DELETE FROM seals; UPDATE audit SET principal = 'eve', version = 1 WHERE id = 7").unwrap();
+    let mut previous = vec![0; 32];
+    for id in 1..=21 {
+        previous = unkeyed_hash(&db, id, &previous);
+        db.execute("UPDATE audit SET hash = ?, version = 1 WHERE id = ?", rusqlite::params![previous, id]).unwrap();
+    }
+    drop(db);
+    std::fs::remove_file(dir.path().join("audit.seals")).unwrap();
+    assert!(!faults(&verify_audit(dir.path()).unwrap()).is_empty());
+    // Nor does the gateway vouch for it without a word.
+    gateway_in(dir.path()).close().await;
+    let found = verify_audit(dir.path()).unwrap();
+    assert!(found.problems.iter().any(|problem| problem.message.contains("audit.seals was removed")), "{found:?}");
+}
+
+#[tokio::test]
+async fn arguments_of_which_a_part_is_kept_cannot_be_changed_either() {
+    let dir = tempfile::tempdir().unwrap();
+    let gateway = gateway_in(dir.path());
+    let schema = json!({"type": "object", "properties": {"pin": {"writeOnly": true}, "door": {}, "note": {}}});
+    join(&gateway, Fake::new(1, [Tool::new("unlock", "", schema)]));
+    call(&gateway, "unlock", json!({"pin": "4711", "door": "front"})).await.unwrap();
+    assert!(call(&gateway, "unlok", json!({"pin": "4711"})).await.is_err());
+    join(&gateway, Fake::new(2, [plain("say")]));
+    call(&gateway, "say", json!({"text": "x".repeat(2_000)})).await.unwrap();
+    gateway.close().await;
+    assert_eq!(faults(&verify_audit(dir.path()).unwrap()), []);
+    let calls = "SELECT id FROM audit WHERE kind = 'call' ORDER BY id";
+    let db = Connection::open(dir.path().join("gateway.db")).unwrap();
+    let calls: Vec<i64> =
+        db.prepare(calls).unwrap().query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(calls.len(), 3);
+    for id in &calls {
+        let args: String = db.query_row("SELECT args FROM audit WHERE id = ?", [id], |row| row.get(0)).unwrap();
+        db.execute("UPDATE audit SET args = replace(args, '\"', ' ') WHERE id = ?", [id]).unwrap();
+        assert_eq!(faults(&verify_audit(dir.path()).unwrap()), [(AuditFault::Changed, *id)], "{args}");
+        // A text may be removed, which is reported as that.
+        db.execute("UPDATE audit SET args = '' WHERE id = ?", [id]).unwrap();
+        let report = verify_audit(dir.path()).unwrap();
+        assert_eq!((faults(&report), report.emptied), (vec![], 1));
+        db.execute("UPDATE audit SET args = ? WHERE id = ?", rusqlite::params![args, id]).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_seal_file_that_was_removed_or_shortened_is_found_and_not_repaired_in_silence() {
+    let shorten = |dir: &Path, keep: &dyn Fn(usize) -> bool| {
+        let path = dir.join("audit.seals");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines = text.lines().enumerate().filter(|(index, _)| keep(*index)).map(|(_, line)| format!("{line}\n"));
+        std::fs::write(path, lines.collect::<String>()).unwrap();
+    };
+    type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
+    let damages: [Damage<'_>; 3] = [
+        ("removed", &|dir| std::fs::remove_file(dir.join("audit.seals")).unwrap()),
+        ("shortened", &|dir| shorten(dir, &|index| index == 0)),
+        ("a line taken out", &|dir| shorten(dir, &|index| index != 5)),
+    ];
+    for (what, damage) in damages {
+        let dir = tempfile::tempdir().unwrap();
+        for _ in 0..12 {
+            let gateway = gateway_in(dir.path());
+            assert!(call(&gateway, "nothing", json!({})).await.is_err());
+            gateway.close().await;
+        }
+        assert_eq!(faults(&verify_audit(dir.path()).unwrap()), []);
+        damage(dir.path());
+        let found = faults(&verify_audit(dir.path()).unwrap());
+        assert!(found.iter().any(|(fault, _)| *fault == AuditFault::Seal), "{what}: {found:?}");
+        gateway_in(dir.path()).close().await;
+        let found = faults(&verify_audit(dir.path()).unwrap());
+        assert!(
+            found.iter().any(|(fault, _)| *fault == AuditFault::Seal),
+            "{what}, and the gateway went on: {found:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn more_records_without_a_seal_than_the_gateway_leaves_are_found() {
+    let dir = recorded(2_100).await;
+    tamper(dir.path(), "DELETE FROM seals WHERE last > (SELECT min(last) FROM seals)");
+    let path = dir.path().join("audit.seals");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.split_inclusive('\n').next().unwrap()).unwrap();
+    let found = faults(&verify_audit(dir.path()).unwrap());
+    assert_eq!(found, [(AuditFault::Seal, 1_001)]);
+}
+
+#[tokio::test]
+async fn without_the_key_nothing_is_checked_and_none_is_made() {
+    let dir = recorded(3).await;
+    let key = dir.path().join("audit-key");
+    std::fs::remove_file(&key).unwrap();
+    let error = verify_audit(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("the key of the audit is missing"), "{error}");
+    assert!(!key.exists());
+}
+
+#[tokio::test]
+async fn records_of_the_format_before_are_sealed_before_the_chain_goes_on() {
+    let dir = recorded(5).await;
+    let db = Connection::open(dir.path().join("gateway.db")).unwrap();
+    // As that version left it when it was killed: hashes without a key, and no seal for them.
+    db.execute_batch("DELETE FROM seals").unwrap();
+    std::fs::write(dir.path().join("audit.seals"), "").unwrap();
+    let mut previous = vec![0; 32];
+    for id in 1..=6 {
+        previous = unkeyed_hash(&db, id, &previous);
+        db.execute("UPDATE audit SET hash = ? WHERE id = ?", rusqlite::params![previous, id]).unwrap();
+    }
+    db.execute_batch(
+        "ALTER TABLE audit DROP COLUMN version; ALTER TABLE audit DROP COLUMN text_digest;
+         ALTER TABLE audit DROP COLUMN caller; ALTER TABLE audit DROP COLUMN decided; PRAGMA user_version = 8;",
+    )
+    .unwrap();
+    drop(db);
+    let gateway = gateway_in(dir.path());
+    join(&gateway, Fake::new(1, [plain("x")]));
+    call(&gateway, "x", json!({})).await.unwrap();
+    let report = gateway.verify_audit().await.unwrap();
+    assert_eq!((faults(&report), report.sealed_until, report.records), (vec![], Some(6), 7));
+}
+
+#[tokio::test]
+async fn records_say_who_called_what_decided_and_under_which_policy() {
+    let gateway = Gateway::open(Settings::default()).unwrap();
+    join(&gateway, Fake::new(1, [plain("x")]));
+    let (token, _) = gateway.tokens().create(Role::Client, "tablet").unwrap();
+    let who = Principal { id: token.id.clone(), ..Principal::new("tablet", Role::Client) };
+    let request = sinew_gateway::Request::new(who, "x", crate::fake::args(json!({})), "test");
+    gateway.call(request).await.unwrap();
+    gateway.set_access(crate::access::access("default = 'ask'\n")).unwrap();
+    let records = gateway.find_records(AuditFilter::default(), 10).await.unwrap();
+    let [change, called, ..] = &records[..] else { panic!("{records:?}") };
+    assert_eq!((called.principal.as_str(), called.caller.as_deref()), ("tablet", Some(token.id.as_str())));
+    let decided = called.decided.as_deref().unwrap();
+    assert!(decided.starts_with("allow by the default for unmarked tools"), "{decided}");
+    let versions: Value = serde_json::from_str(&change.args).unwrap();
+    assert_eq!((change.kind.as_str(), change.name.as_str()), ("change", "load_policy"));
+    assert!(decided.ends_with(versions["before"].as_str().unwrap()), "{decided} {versions}");
+    assert_ne!(versions["before"], versions["after"]);
 }
 
 #[tokio::test]

@@ -1,0 +1,66 @@
+//! The labels of tokens: the name of a caller in the audit and in the policy, so that no two callers share one.
+
+use sinew_tool::text::clean_line;
+use sinew_tool::{ErrorKind, ToolError, json};
+
+use crate::tokens::OWN;
+
+const MAX_LABEL: usize = 64;
+
+/// The names of callers that have no token of their own, and how such names begin.
+const RESERVED: [&str; 2] = [OWN, "anyone"];
+const RESERVED_BEGINNINGS: [&str; 2] = ["endpoint ", "broker client "];
+
+/// A label for a new token: as it was asked for, with a number where another token is called that.
+pub(crate) fn choose<'a>(wanted: &str, taken: impl Iterator<Item = &'a str> + Clone) -> Result<String, ToolError> {
+    let label = clean_line(wanted.trim(), MAX_LABEL);
+    if label.is_empty() {
+        return Ok(label);
+    }
+    if !is_free(&label) {
+        let issue = "must not contain `:`, nor be the name of a caller without a token, such as `gateway`";
+        return Err(ToolError::new(ErrorKind::InvalidArguments, format!("the label `{label}` {issue}"))
+            .with_details(json!({"parameter_name": "label", "issue": issue})));
+    }
+    let is_taken = |label: &str| taken.clone().any(|other| other.eq_ignore_ascii_case(label));
+    let numbered = (2u32..).map(|number| {
+        let number = format!(" {number}");
+        clean_line(&label, MAX_LABEL - number.len()) + &number
+    });
+    Ok(std::iter::once(label.clone()).chain(numbered).find(|label| !is_taken(label)).unwrap_or_default())
+}
+
+/// Whether a client or administrator may be called that.
+fn is_free(label: &str) -> bool {
+    let lower = label.to_lowercase();
+    !lower.contains(':')
+        && !RESERVED.contains(&lower.as_str())
+        && !RESERVED_BEGINNINGS.iter().any(|begin| lower.starts_with(begin))
+}
+
+/// A label that can be used, from the name that a client gives itself.
+pub fn label_of_client(name: &str) -> String {
+    let label = name.replace(':', "-");
+    if is_free(&label) { label } else { format!("client {label}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_tokens_share_a_label_and_none_has_the_name_of_another_caller() {
+        let choose = |wanted: &str| choose(wanted, ["claude", "Claude 2", "x"].into_iter());
+        assert_eq!(choose(" desk ").unwrap(), "desk");
+        assert_eq!(choose("Claude").unwrap(), "Claude 3");
+        assert_eq!(choose("").unwrap(), "");
+        for reserved in ["gateway", "Gateway", "relay:board-1", "person:ada", "anyone", "endpoint example.org", "a:b"] {
+            let error = choose(reserved).unwrap_err().message;
+            assert!(error.contains("must not contain `:`"), "{error}");
+            assert!(is_free(&label_of_client(reserved)), "{reserved}");
+        }
+        let long = "x".repeat(64);
+        let second = super::choose(&long, [long.as_str()].into_iter()).unwrap();
+        assert!(second.chars().count() <= MAX_LABEL && second.ends_with(" 2"), "{second}");
+    }
+}
