@@ -5,6 +5,7 @@ use sinew_tool::{ErrorKind, ToolError, json};
 
 use crate::tokens::OWN;
 
+/// A label is read in one line of a table.
 const MAX_LABEL: usize = 64;
 
 /// The names of callers that have no token of their own, and how such names begin.
