@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 use sinew_gateway::{Shape, ToolList};
+use sinew_tool::Digest;
 use sinew_tool::portable::{self, Portable};
 
 use crate::{query, translate};
@@ -17,7 +18,7 @@ pub(crate) struct ListForm {
     pub schemas: Schemas,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Schemas {
     /// In the subset of JSON Schema that every client accepts.
     Portable,
@@ -72,8 +73,8 @@ pub(crate) struct McpToolList {
 }
 
 impl McpToolList {
-    pub(crate) fn new(list: Arc<ToolList>, schemas: Schemas) -> McpToolList {
-        let mut listed = ListedSchemas::default();
+    pub(crate) fn new(list: Arc<ToolList>, schemas: Schemas, known: &mut KnownSchemas) -> McpToolList {
+        let mut listed = ListedSchemas { known, here: HashMap::new() };
         let (tools, simplified): (Vec<Tool>, Vec<Vec<String>>) = list
             .tools
             .iter()
@@ -88,14 +89,37 @@ impl McpToolList {
                 (translate::to_tool(public, &input.notes, input.schema, output), simplified)
             })
             .unzip();
+        known.forget_unused();
         let has_header_arguments = tools.iter().any(|tool| has_header_argument(&tool.input_schema));
         McpToolList { list, schemas, tools, simplified, has_header_arguments }
     }
 }
 
-/// The schemas of a list. Equal devices share theirs, so each is rewritten once.
+/// The rewritten schemas of all lists, by what was rewritten. A list changes whenever a device comes or goes, and each
+/// schema is rewritten once all the same.
 #[derive(Default)]
-struct ListedSchemas(HashMap<(usize, SchemaUse), ListedSchema>);
+pub(crate) struct KnownSchemas {
+    rewritten: HashMap<(Digest, SchemaUse, Schemas), ListedSchema>,
+    /// How many there were after the last time that unused ones were removed.
+    kept: usize,
+}
+
+impl KnownSchemas {
+    /// Removes what no list has any more, whenever there are twice as many as before.
+    fn forget_unused(&mut self) {
+        if self.rewritten.len() > 64.max(2 * self.kept) {
+            self.rewritten.retain(|_, listed| Arc::strong_count(&listed.schema) > 1);
+            self.kept = self.rewritten.len();
+        }
+    }
+}
+
+/// The schemas of one list.
+struct ListedSchemas<'a> {
+    known: &'a mut KnownSchemas,
+    /// By address: equal devices share theirs, and the list keeps every schema alive.
+    here: HashMap<(usize, SchemaUse), ListedSchema>,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum SchemaUse {
@@ -110,20 +134,27 @@ struct ListedSchema {
     simplified: Arc<[String]>,
 }
 
-impl ListedSchemas {
-    /// The list keeps every schema alive, so an address identifies a schema.
+impl ListedSchemas<'_> {
     fn get(&mut self, schema: &Arc<Value>, schemas: Schemas, used: SchemaUse) -> ListedSchema {
-        let entry = self.0.entry((Arc::as_ptr(schema).addr(), used)).or_insert_with(|| {
-            let Portable { schema, notes, simplified } = match (schemas, used) {
-                (Schemas::Portable, SchemaUse::Input) => portable::input(schema),
-                (Schemas::Portable, SchemaUse::Output) => portable::output(schema),
-                (Schemas::Exact, _) => Portable { schema: (**schema).clone(), notes: vec![], simplified: vec![] },
-            };
-            let Value::Object(members) = schema else { return ListedSchema::default() };
-            let simplified = simplified.iter().map(ToString::to_string).collect();
-            ListedSchema { schema: Arc::new(members), notes: notes.into(), simplified }
+        let known = &mut self.known.rewritten;
+        let here = self.here.entry((Arc::as_ptr(schema).addr(), used)).or_insert_with(|| {
+            let key = (Digest::of(schema), used, schemas);
+            known.entry(key).or_insert_with(|| ListedSchema::new(schema, schemas, used)).clone()
         });
-        entry.clone()
+        here.clone()
+    }
+}
+
+impl ListedSchema {
+    fn new(schema: &Value, schemas: Schemas, used: SchemaUse) -> ListedSchema {
+        let Portable { schema, notes, simplified } = match (schemas, used) {
+            (Schemas::Portable, SchemaUse::Input) => portable::input(schema),
+            (Schemas::Portable, SchemaUse::Output) => portable::output(schema),
+            (Schemas::Exact, _) => Portable { schema: schema.clone(), notes: vec![], simplified: vec![] },
+        };
+        let Value::Object(members) = schema else { return ListedSchema::default() };
+        let simplified = simplified.iter().map(ToString::to_string).collect();
+        ListedSchema { schema: Arc::new(members), notes: notes.into(), simplified }
     }
 }
 
@@ -160,12 +191,42 @@ mod tests {
         let other = Arc::new(json!({"type": "object"}));
         let mut schemas = vec![shared; 500];
         schemas.push(other);
-        let listing = McpToolList::new(list(&schemas), Schemas::Portable);
+        let listing = McpToolList::new(list(&schemas), Schemas::Portable, &mut KnownSchemas::default());
         assert_eq!(listing.tools.len(), 501);
         // One rewritten schema stands behind all of them.
         let first = &listing.tools[0].input_schema;
         assert_eq!(listing.tools.iter().filter(|tool| Arc::ptr_eq(&tool.input_schema, first)).count(), 500);
         assert_eq!(listing.simplified[7], ["/properties/a: format, for Gemini"]);
         assert!(listing.simplified[500].is_empty());
+    }
+
+    #[test]
+    fn a_schema_is_not_rewritten_for_the_next_list() {
+        // Each list has schemas of its own making, as folding makes them.
+        let schema = |name: &str| Arc::new(json!({"type": "object", "properties": {name: {"format": "email"}}}));
+        let mut known = KnownSchemas::default();
+        let first = McpToolList::new(list(&[schema("a")]), Schemas::Portable, &mut known);
+        let second = McpToolList::new(list(&[schema("b"), schema("a")]), Schemas::Portable, &mut known);
+        assert!(Arc::ptr_eq(&first.tools[0].input_schema, &second.tools[1].input_schema));
+        assert_eq!(known.rewritten.len(), 2);
+        let exact = McpToolList::new(list(&[schema("a")]), Schemas::Exact, &mut known);
+        assert_eq!(Value::Object((*exact.tools[0].input_schema).clone()), *schema("a"));
+    }
+
+    #[test]
+    fn schemas_that_no_list_has_any_more_are_forgotten() {
+        let mut known = KnownSchemas::default();
+        let stays = McpToolList::new(
+            list(&[Arc::new(json!({"type": "object", "title": "stays"}))]),
+            Schemas::Portable,
+            &mut known,
+        );
+        for number in 0..1_000 {
+            let schema = Arc::new(json!({"type": "object", "title": number.to_string()}));
+            McpToolList::new(list(&[schema]), Schemas::Portable, &mut known);
+        }
+        assert!(known.rewritten.len() <= 65, "{}", known.rewritten.len());
+        let again = McpToolList::new(stays.list.clone(), Schemas::Portable, &mut known);
+        assert!(Arc::ptr_eq(&stays.tools[0].input_schema, &again.tools[0].input_schema));
     }
 }

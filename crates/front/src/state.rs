@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::conformance::ConformanceFixture;
-use crate::listing::{ListForm, McpToolList};
+use crate::listing::{KnownSchemas, ListForm, McpToolList};
 use crate::memory::MemoryBudget;
 use crate::{Front, FrontSettings};
 
@@ -29,7 +29,13 @@ pub(crate) struct FrontState {
     pub answers: MemoryBudget,
     pub fixture: Option<ConformanceFixture>,
     info: ServerConfig,
-    listings: Mutex<Vec<Arc<McpToolList>>>,
+    listings: Mutex<Listings>,
+}
+
+#[derive(Default)]
+struct Listings {
+    lists: Vec<Arc<McpToolList>>,
+    schemas: KnownSchemas,
 }
 
 /// Every form, for models and for people, with a policy that shows eight kinds of callers different tools.
@@ -69,19 +75,19 @@ impl FrontState {
         self.info.clone()
     }
 
-    /// The caller's tools as MCP lists them, made once per list.
+    /// The caller's tools as MCP lists them, made once per list, of schemas that are rewritten once for all lists.
     pub(crate) fn listing(&self, who: &Principal, form: ListForm) -> Arc<McpToolList> {
         let list = self.gateway.list(who, form.shape);
         let mut kept = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
         let is_wanted = |one: &&Arc<McpToolList>| Arc::ptr_eq(&one.list, &list) && one.schemas == form.schemas;
-        if let Some(listing) = kept.iter().find(is_wanted) {
+        if let Some(listing) = kept.lists.iter().find(is_wanted) {
             return listing.clone();
         }
-        let listing = Arc::new(McpToolList::new(list, form.schemas));
-        if kept.len() == MAX_LISTINGS {
-            kept.remove(0);
+        let listing = Arc::new(McpToolList::new(list, form.schemas, &mut kept.schemas));
+        if kept.lists.len() == MAX_LISTINGS {
+            kept.lists.remove(0);
         }
-        kept.push(listing.clone());
+        kept.lists.push(listing.clone());
         listing
     }
 }
