@@ -171,9 +171,6 @@ impl GatewayServer {
 
         let clients_tls = identity.clone().filter(|_| settings.tls);
         let boards_tls = identity.clone().filter(|_| settings.devices_tls).map(|identity| identity.server_config());
-        if let Some(identity) = identity.clone() {
-            device_tasks.spawn(|shutdown| follow_certificate(identity, shutdown));
-        }
         let reach = reach(&settings, &boards, mqtt.as_ref())?;
         let addresses = state::GatewayAddresses {
             url: url(if settings.tls { "https" } else { "http" }, local_address(&clients)?, ""),
@@ -186,7 +183,7 @@ impl GatewayServer {
                 None => None,
             },
             ota_url: Some(board_listeners::ota_url(&reach, settings.devices_tls)),
-            fingerprint: identity.map(|identity| identity.fingerprint().to_owned()),
+            fingerprint: identity.as_ref().map(|identity| identity.fingerprint().to_owned()),
             token: gateway.tokens().own(),
             started_by: settings.started_by,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -266,6 +263,10 @@ impl GatewayServer {
 
         state::write_addresses(&settings.state, &addresses)?;
         gateway.set_url(&addresses.url);
+        if let Some(identity) = identity {
+            let (addresses, directory) = (addresses.clone(), settings.state.clone());
+            device_tasks.spawn(|shutdown| follow_certificate(identity, addresses, directory, shutdown));
+        }
         let remote_hosts = if settings.listen.ip().is_loopback() { Vec::new() } else { hosts };
         let remote_boards_url = remote_boards_url(&addresses, settings.devices);
         let unencrypted =
@@ -471,8 +472,13 @@ fn identity(settings: &ServerSettings, hosts: &[String]) -> Result<Option<TlsIde
 /// How often the files of the certificate are looked at. Renewals happen days before the old one expires.
 const CERTIFICATE_POLL: Duration = Duration::from_secs(30);
 
-/// Serves renewed files without a restart. On Unix, SIGHUP reloads at once.
-async fn follow_certificate(identity: TlsIdentity, shutdown: CancellationToken) -> std::io::Result<()> {
+/// Serves renewed files without a restart. On Unix, SIGHUP reloads at once. Commands on this machine learn of a new key.
+async fn follow_certificate(
+    identity: TlsIdentity,
+    mut addresses: GatewayAddresses,
+    directory: PathBuf,
+    shutdown: CancellationToken,
+) -> std::io::Result<()> {
     let mut hangup = Hangup::new()?;
     let mut last_error = String::new();
     loop {
@@ -483,7 +489,19 @@ async fn follow_certificate(identity: TlsIdentity, shutdown: CancellationToken) 
         }
         match identity.reload() {
             Ok(None) => last_error.clear(),
-            Ok(Some(fingerprint)) => tracing::info!(fingerprint, "certificate renewed"),
+            Ok(Some(fingerprint)) => {
+                let before = addresses.fingerprint.replace(fingerprint.clone());
+                if let Err(error) = state::write_addresses(&directory, &addresses) {
+                    tracing::warn!("commands on this machine do not know the new certificate: {error}");
+                }
+                match before.as_ref() == Some(&fingerprint) {
+                    true => tracing::info!("certificate renewed, with the same key"),
+                    false => tracing::warn!(
+                        fingerprint,
+                        "certificate renewed, with another key; clients that use --fingerprint need the new one"
+                    ),
+                }
+            }
             // Said once: a renewal writes two files, and the next look finds both.
             Err(error) if error.to_string() != last_error => {
                 last_error = error.to_string();

@@ -38,7 +38,15 @@ pub async fn run(args: CallArgs, printer: Printer) -> Result<(), CliError> {
         confirmed,
     };
     let waiting = format!("waiting for {}", args.device);
-    let mut answer: CallResult = printer.waiting(&waiting, client.post("/api/v1/call", &request)).await?;
+    let answered = printer.waiting(&waiting, client.post("/api/v1/call", &request)).await;
+    let unknown_tool = ErrorKind::UnknownTool.row().error_type;
+    let mut answer: CallResult = match answered {
+        // Here is said what the device has instead.
+        Err(failure) if failure.error_type == unknown_tool && !args.device.trim().starts_with("label:") => {
+            return Err(schema(&mut client, &args.device, &args.tool).await.err().unwrap_or(failure));
+        }
+        answered => answered?,
+    };
     let stem = format!("{}-{}", plain(&args.device), plain(&args.tool));
     let shown = items(&mut answer, args.save.as_deref(), &stem)?;
     if printer.is_json() {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
+use sinew_front::tls::TlsIdentity;
 
 use crate::gateway::{PORTS, Process, TestGateway, run, sinew};
 
@@ -29,6 +30,12 @@ fn wait_for_line(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> String {
         std::thread::sleep(Duration::from_millis(25));
     }
     panic!("no such line in the log:\n{log}")
+}
+
+#[cfg(unix)]
+fn hangup(process: &Process) {
+    let sent = std::process::Command::new("kill").args(["-HUP", &process.child.id().to_string()]).status();
+    assert!(sent.expect("`kill` runs").success());
 }
 
 #[test]
@@ -69,10 +76,6 @@ fn a_hangup_has_the_configuration_read_again_and_ends_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut gateway = logging_gateway(folder.path(), "");
     gateway.line();
-    let hangup = |process: &Process| {
-        let sent = std::process::Command::new("kill").args(["-HUP", &process.child.id().to_string()]).status();
-        assert!(sent.expect("`kill` runs").success());
-    };
     wait_for_line(folder.path(), |line| line.contains("configuration loaded"));
     hangup(&gateway);
     wait_for_line(folder.path(), |line| line.contains("reading the configuration again"));
@@ -81,6 +84,27 @@ fn a_hangup_has_the_configuration_read_again_and_ends_nothing() {
     let plain = TestGateway::serve();
     hangup(&plain.process);
     plain.run(&["devices"]).ok();
+}
+
+#[cfg(unix)]
+#[test]
+fn renewed_files_are_served_without_a_restart_and_commands_here_follow_a_new_key() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = |name: &str| {
+        let made = tempfile::tempdir().expect("a folder");
+        TlsIdentity::self_signed(made.path(), &[name.to_owned()]).expect("a certificate");
+        for (from, to) in [("tls-cert.pem", "cert.pem"), ("tls-key.pem", "key.pem")] {
+            std::fs::copy(made.path().join(from), folder.path().join(to)).expect("copied");
+        }
+    };
+    files("one.example");
+    let mut gateway = logging_gateway(folder.path(), "tls-cert = 'cert.pem'\ntls-key = 'key.pem'\n");
+    gateway.line();
+    run(sinew(folder.path()).arg("devices")).ok();
+    files("two.example");
+    hangup(&gateway);
+    wait_for_line(folder.path(), |line| line.contains("certificate renewed"));
+    run(sinew(folder.path()).arg("devices")).ok();
 }
 
 #[test]

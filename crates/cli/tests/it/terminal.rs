@@ -92,6 +92,8 @@ fn the_first_screens_fit_a_small_terminal_and_stay_as_they_are() {
         ("status", &["status"]),
         ("unknown-command", &["devises"]),
         ("unknown-device", &["call", "board-ddee1", "self.get_device_status"]),
+        ("unknown-tool", &["call", "board-ddee01", "self.get_devise_status"]),
+        ("tool-for-people", &["call", "board-ddee01", "self.reboot"]),
         ("wrong-argument", &["call", "board-ddee01", "self.audio_speaker.set_volume", "volume=400"]),
         ("missing-argument", &["call", "board-ddee01", "self.audio_speaker.set_volume"]),
     ] {
