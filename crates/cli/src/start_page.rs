@@ -126,7 +126,10 @@ impl StartPage {
             // Without colons it fits a line.
             text.push_str(&printer.fact("Fingerprint", &fingerprint.replace(':', "").to_lowercase()));
         }
-        text.push_str(&printer.fact("State", &self.directory));
+        // The usual one is where everybody expects it; the page has no line to spare.
+        if is_verbose || self.state.is_some() {
+            text.push_str(&printer.fact("State", &self.directory));
+        }
         if !self.unencrypted.is_empty() {
             let whose = self.unencrypted.join(" and ");
             let warning = format!(

@@ -20,13 +20,25 @@ const RELOADED: [&str; 7] = ["policy", "effects", "redact", "budgets", "servers"
 
 /// Watches a configuration file until `stop`; SIGHUP has it read at once. A file with a mistake changes nothing.
 /// Without a file, SIGHUP ends nothing.
-pub async fn follow(
+///
+/// The signal is listened to from the call on, before anything is awaited.
+pub fn follow(
     path: Option<PathBuf>,
     gateway: Gateway,
     families: RunningFamilies,
     stop: CancellationToken,
+) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
+    let hangup = Hangup::new();
+    async move { follow_file(path, gateway, families, hangup?, stop).await }
+}
+
+async fn follow_file(
+    path: Option<PathBuf>,
+    gateway: Gateway,
+    families: RunningFamilies,
+    mut hangup: Hangup,
+    stop: CancellationToken,
 ) -> std::io::Result<()> {
-    let mut hangup = Hangup::new()?;
     let Some(path) = path else {
         while stop.run_until_cancelled(hangup.wait()).await.is_some() {
             tracing::info!("SIGHUP: there is no configuration file to read again");

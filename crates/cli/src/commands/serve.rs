@@ -16,15 +16,15 @@ pub async fn run(args: ServeArgs, printer: Printer) -> Result<(), CliError> {
     };
     let mut stop = StopSignal::new()?;
     let mut server = GatewayServer::open_taking_over(settings).await?;
-    let title = format!("Sinew {} is running.", env!("CARGO_PKG_VERSION"));
-    let page = StartPage::new(title, &server, &server.directory);
-    // One line, so that whoever started us can read it and go on.
-    print(&if printer.is_json() { format!("{}\n", page.to_json()) } else { page.to_text(printer, args.verbose) });
     let config = args.listen.state.config;
     if let Some(path) = &config {
         tracing::info!(path = %path.display(), "configuration loaded");
     }
     let (gateway, families) = (server.gateway.clone(), server.families.clone());
     server.spawn_client(|stop| reload::follow(config, gateway, families, stop));
+    let title = format!("Sinew {} is running.", env!("CARGO_PKG_VERSION"));
+    let page = StartPage::new(title, &server, &server.directory);
+    // One line, so that whoever started us can read it and go on.
+    print(&if printer.is_json() { format!("{}\n", page.to_json()) } else { page.to_text(printer, args.verbose) });
     Ok(server.run(async || stop.wait().await).await?)
 }

@@ -8,6 +8,7 @@ use crate::gateway::{PORTS, Process, run, sinew};
 
 const COLUMNS: usize = 80;
 const LINES: usize = 24;
+const LONG_WORD: usize = 12;
 
 /// A command as in a terminal of that size, with `home` for its state and the program on its path.
 fn in_terminal(home: &Path, words: &[&str]) -> Command {
@@ -47,7 +48,12 @@ fn plain(screen: &str, home: &Path) -> String {
             }
         }
     }
-    plain
+    // How much of a long word is shown depends on the other columns.
+    let shorten = |word: &str| match word.chars().count() {
+        ..=LONG_WORD => word.to_owned(),
+        _ => word.chars().take(LONG_WORD).chain(['…']).collect(),
+    };
+    plain.split(' ').map(shorten).collect::<Vec<_>>().join(" ")
 }
 
 fn check(name: &str, screen: &str, home: &Path, problems: &mut Vec<String>) {
