@@ -53,7 +53,8 @@ fn plain(screen: &str, home: &Path) -> String {
         ..=LONG_WORD => word.to_owned(),
         _ => word.chars().take(LONG_WORD).chain(['…']).collect(),
     };
-    plain.split(' ').map(shorten).collect::<Vec<_>>().join(" ")
+    let line = |line: &str| line.split(' ').map(shorten).collect::<Vec<_>>().join(" ");
+    plain.lines().map(|text| line(text) + "\n").collect()
 }
 
 fn check(name: &str, screen: &str, home: &Path, problems: &mut Vec<String>) {
