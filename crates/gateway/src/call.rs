@@ -158,8 +158,10 @@ impl Gateway {
         let redacted = lens.in_force().redact(holder, &args);
         if self.journal().is_on() {
             let has_secret_answer = holder.offered.tool.output_schema.as_deref().is_some_and(redaction::has_secrets);
+            let has_secret_args = redacted.is_some();
             let args = redacted.clone().unwrap_or_else(|| args.clone());
-            record.for_journal = Some(JournalDraft { args, has_secret_answer, screens: Screens::default() });
+            record.for_journal =
+                Some(JournalDraft { args, has_secret_answer, has_secret_args, screens: Screens::default() });
         }
         let has_secrets = redacted.is_some();
         if let Some(redacted) = redacted {

@@ -58,6 +58,8 @@ pub(crate) struct JournalDraft {
     pub(crate) args: Args,
     /// The tool's output schema marks parts of the answer as secret.
     pub(crate) has_secret_answer: bool,
+    /// Some arguments are secret, so that an answer or an error may quote one.
+    pub(crate) has_secret_args: bool,
     pub(crate) screens: Screens,
 }
 

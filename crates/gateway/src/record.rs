@@ -151,7 +151,9 @@ impl CallRecord {
 
     /// Puts the call and its answer into the journal.
     pub(crate) fn keep_in(&mut self, journal: &Journal, result: &Result<Outcome, ToolError>) {
-        let Some(JournalDraft { args, has_secret_answer, screens }) = self.for_journal.take() else { return };
+        let Some(JournalDraft { args, has_secret_answer, has_secret_args, screens }) = self.for_journal.take() else {
+            return;
+        };
         let Some(AuditRow { at, principal, door, device: Some(device), tool: Some(tool), .. }) = &self.row else {
             return;
         };
@@ -163,11 +165,15 @@ impl CallRecord {
             device: device.clone(),
             tool: tool.clone(),
             args,
-            result: result.clone(),
+            result: match result {
+                Err(error) if has_secret_args => Err(ToolError::new(error.kind, redaction::REDACTED)),
+                result => result.clone(),
+            },
             duration: self.started.elapsed(),
             screens,
         };
-        journal.add(entry, has_secret_answer);
+        // What was sent may come back.
+        journal.add(entry, has_secret_answer || has_secret_args);
     }
 
     /// Notes that the call is for a tool of the gateway itself.

@@ -10,15 +10,16 @@ pub(crate) const REDACTED: &str = "[redacted]";
 /// Steps through schema and arguments together. A schema that needs more loses all its arguments.
 const MAX_STEPS: u32 = 10_000;
 
-/// References that lead to each other deeper than this count as too many steps.
-const MAX_DEPTH: u32 = 200;
-
 /// Keywords whose value is a schema, or a list of schemas, for the same value.
-const SAME_VALUE: [&str; 6] = ["allOf", "anyOf", "oneOf", "if", "then", "else"];
+const SAME_VALUE: [&str; 7] = ["allOf", "anyOf", "oneOf", "if", "then", "else", "not"];
+/// Keywords whose value has schemas for the same value as members.
+const SAME_VALUE_MEMBERS: [&str; 2] = ["dependentSchemas", "dependencies"];
+/// Keywords that lead to another schema for the same value.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 /// Keywords whose value is a schema, or a list of schemas, for items.
 const ITEMS: [&str; 5] = ["items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"];
-/// Keywords whose value is a schema for members that `properties` does not name.
-const OTHER_MEMBERS: [&str; 2] = ["additionalProperties", "unevaluatedProperties"];
+/// Keywords whose schemas are about the names of members, or about the content of a text: what they mark hides the value.
+const WITHIN: [&str; 2] = ["propertyNames", "contentSchema"];
 
 /// Whether a schema marks anything as secret, anywhere.
 pub(crate) fn has_secrets(schema: &Value) -> bool {
@@ -33,8 +34,10 @@ pub(crate) fn has_secrets(schema: &Value) -> bool {
 pub(crate) fn redact(schema: Option<&Value>, rules: &[&RedactionRule], args: &Args) -> Args {
     let mut value = Value::Object(args.clone());
     if let Some(schema) = schema {
-        let mut walk = Walk { root: schema, steps: MAX_STEPS, depth: 0 };
-        if walk.hide(schema, &mut value).is_none() {
+        let mut walk = Walk { root: schema, has_inner_ids: has_inner_ids(schema), steps: MAX_STEPS };
+        let hidden = walk.hide(vec![schema], &mut value);
+        if hidden.is_none() || !value.is_object() {
+            value = Value::Object(args.clone());
             hide_all(&mut value);
         }
     }
@@ -43,9 +46,8 @@ pub(crate) fn redact(schema: Option<&Value>, rules: &[&RedactionRule], args: &Ar
             hide_all(&mut value);
         }
         for pointer in &rule.args {
-            if let Some(found) = value.pointer_mut(pointer) {
-                hide(found);
-            }
+            let steps: Vec<String> = pointer.split('/').skip(1).map(unescape).collect();
+            hide_at(&mut value, &steps);
         }
     }
     match value {
@@ -75,72 +77,157 @@ fn is_secret(schema: &Value) -> bool {
     schema["writeOnly"] == json!(true) || schema["format"] == json!("password")
 }
 
+/// Hides what a pointer leads to; `*` leads to every member and item.
+fn hide_at(value: &mut Value, steps: &[String]) {
+    let Some((step, rest)) = steps.split_first() else { return hide(value) };
+    match value {
+        Value::Object(members) if step == "*" => members.values_mut().for_each(|member| hide_at(member, rest)),
+        Value::Array(items) if step == "*" => items.iter_mut().for_each(|item| hide_at(item, rest)),
+        Value::Object(members) => members.get_mut(step).into_iter().for_each(|member| hide_at(member, rest)),
+        Value::Array(items) => {
+            let item = step.parse::<usize>().ok().and_then(|index| items.get_mut(index));
+            item.into_iter().for_each(|item| hide_at(item, rest));
+        }
+        _ => {}
+    }
+}
+
+fn unescape(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
+}
+
+/// Whether a part of the schema is a document of its own, so that references in it may mean something else.
+fn has_inner_ids(schema: &Value) -> bool {
+    fn has_id(value: &Value) -> bool {
+        match value {
+            Value::Object(members) => {
+                ["$id", "id"].iter().any(|key| members.get(*key).is_some_and(Value::is_string))
+                    || members.values().any(has_id)
+            }
+            Value::Array(items) => items.iter().any(has_id),
+            _ => false,
+        }
+    }
+    schema.as_object().is_some_and(|members| members.values().any(has_id))
+}
+
+/// Goes through a schema that marks secrets. What nobody can say for certain is hidden.
 struct Walk<'s> {
     root: &'s Value,
+    has_inner_ids: bool,
     steps: u32,
-    depth: u32,
 }
 
 impl<'s> Walk<'s> {
-    /// `None` where it takes too many steps.
-    fn hide(&mut self, schema: &'s Value, value: &mut Value) -> Option<()> {
-        self.steps = self.steps.checked_sub(1)?;
-        self.depth += 1;
-        let hidden = if self.depth <= MAX_DEPTH { self.hide_here(schema, value) } else { None };
-        self.depth -= 1;
-        hidden
-    }
-
-    fn hide_here(&mut self, schema: &'s Value, value: &mut Value) -> Option<()> {
-        if is_secret(schema) {
+    /// Hides the secrets in a value that all these schemas are about. `None` where it takes too many steps.
+    fn hide(&mut self, schemas: Vec<&'s Value>, value: &mut Value) -> Option<()> {
+        let Some(schemas) = self.applying(schemas)? else {
             hide(value);
             return Some(());
-        }
-        let Value::Object(keywords) = schema else { return Some(()) };
-        for key in ["$ref", "$dynamicRef"] {
-            let target = keywords.get(key).and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
-            if let Some(target) = target.and_then(|pointer| self.root.pointer(pointer)) {
-                self.hide(target, value)?;
-            }
-        }
-        for schema in SAME_VALUE.iter().filter_map(|key| keywords.get(*key)) {
-            self.hide_each(schema, value)?;
-        }
-        for dependent in keywords.get("dependentSchemas").and_then(Value::as_object).into_iter().flatten() {
-            self.hide(dependent.1, value)?;
-        }
+        };
         match value {
             Value::Object(members) => {
-                let properties = keywords.get("properties").and_then(Value::as_object);
-                let patterns = keywords.get("patternProperties").and_then(Value::as_object);
                 for (name, member) in members {
-                    // A pattern counts for every member: more may be hidden than must be, and nothing less.
-                    let patterns = patterns.into_iter().flatten().map(|(_, schema)| schema);
-                    let others = OTHER_MEMBERS.iter().filter_map(|key| keywords.get(*key));
-                    let named = properties.and_then(|properties| properties.get(name));
-                    let others = others.filter(|_| named.is_none());
-                    for schema in named.into_iter().chain(patterns).chain(others) {
-                        self.hide(schema, member)?;
+                    match self.schemas_of(&schemas, name)? {
+                        Some(inner) => self.hide(inner, member)?,
+                        // Perhaps the name of a secret, misspelt.
+                        None => hide(member),
                     }
                 }
             }
             Value::Array(items) => {
-                for schema in ITEMS.iter().filter_map(|key| keywords.get(*key)) {
-                    items.iter_mut().try_for_each(|item| self.hide_each(schema, item))?;
-                }
+                let inner: Vec<&Value> =
+                    schemas.iter().flat_map(|schema| ITEMS.iter().filter_map(|key| schema.get(*key))).collect();
+                let inner: Vec<&Value> = inner.into_iter().flat_map(one_or_many).collect();
+                items.iter_mut().try_for_each(|item| self.hide(inner.clone(), item))?;
             }
             _ => {}
         }
         Some(())
     }
 
-    /// One schema, or each of a list.
-    fn hide_each(&mut self, schemas: &'s Value, value: &mut Value) -> Option<()> {
-        match schemas {
-            Value::Array(schemas) => schemas.iter().try_for_each(|schema| self.hide(schema, value)),
-            schema => self.hide(schema, value),
+    /// All schemas that are about the same value as these; `Some(None)` where they mark it as secret, or lead somewhere
+    /// unknown.
+    fn applying(&mut self, mut waiting: Vec<&'s Value>) -> Option<Option<Vec<&'s Value>>> {
+        let mut found: Vec<&'s Value> = Vec::new();
+        while let Some(schema) = waiting.pop() {
+            self.steps = self.steps.checked_sub(1)?;
+            if found.iter().any(|known| std::ptr::eq(*known, schema)) {
+                continue;
+            }
+            let Value::Object(keywords) = schema else { continue };
+            let hides_within = |key: &&str| keywords.get(*key).is_some_and(has_secrets);
+            if is_secret(schema) || WITHIN.iter().any(hides_within) {
+                return Some(None);
+            }
+            for reference in REFERENCES.iter().filter_map(|key| keywords.get(*key)) {
+                match self.resolve(reference) {
+                    Some(target) => waiting.push(target),
+                    None => return Some(None),
+                }
+            }
+            waiting.extend(SAME_VALUE.iter().filter_map(|key| keywords.get(*key)).flat_map(one_or_many));
+            let members = SAME_VALUE_MEMBERS.iter().filter_map(|key| keywords.get(*key)?.as_object());
+            waiting.extend(members.flat_map(|members| members.values()));
+            found.push(schema);
+        }
+        Some(Some(found))
+    }
+
+    /// The schemas of a member; `None` where none of them knows its name.
+    fn schemas_of(&mut self, schemas: &[&'s Value], name: &str) -> Option<Option<Vec<&'s Value>>> {
+        self.steps = self.steps.checked_sub(u32::try_from(schemas.len()).ok()?)?;
+        let named: Vec<&Value> =
+            schemas.iter().filter_map(|schema| schema.get("properties")?.as_object()?.get(name)).collect();
+        // A pattern counts for every member: more may be hidden than must be, and nothing less.
+        let patterns = schemas.iter().filter_map(|schema| schema.get("patternProperties")?.as_object());
+        let all = || named.iter().copied().chain(patterns.flat_map(|patterns| patterns.values())).collect();
+        Some((!named.is_empty()).then(all))
+    }
+
+    /// What a reference leads to, where that is certain: into this document, by a pointer or an anchor.
+    fn resolve(&self, reference: &Value) -> Option<&'s Value> {
+        let fragment = reference.as_str()?.strip_prefix('#').filter(|_| !self.has_inner_ids)?;
+        let fragment = percent_decoded(fragment)?;
+        match fragment.is_empty() || fragment.starts_with('/') {
+            true => self.root.pointer(&fragment),
+            false => find_anchor(self.root, &fragment),
         }
     }
+}
+
+fn one_or_many(schemas: &Value) -> impl Iterator<Item = &Value> {
+    let (one, many) = match schemas {
+        Value::Array(schemas) => (None, schemas.as_slice()),
+        schema => (Some(schema), [].as_slice()),
+    };
+    one.into_iter().chain(many)
+}
+
+fn find_anchor<'s>(schema: &'s Value, anchor: &str) -> Option<&'s Value> {
+    match schema {
+        Value::Object(members) => {
+            let is_named = ["$anchor", "$dynamicAnchor"].iter().any(|key| members.get(*key) == Some(&json!(anchor)));
+            if is_named { Some(schema) } else { members.values().find_map(|member| find_anchor(member, anchor)) }
+        }
+        Value::Array(items) => items.iter().find_map(|item| find_anchor(item, anchor)),
+        _ => None,
+    }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next()?, rest.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -166,23 +253,35 @@ mod tests {
             json!({"patternProperties": {"^p": secret}}),
             json!({"dependentSchemas": {"pin": {"properties": {"pin": secret}}}}),
             json!({"properties": {"pin": {"anyOf": [{"type": "null"}, secret]}}}),
+            json!({"properties": {"pin": {"$ref": "#pin"}}, "$defs": {"p": {"$anchor": "pin", "writeOnly": true}}}),
+            json!({"properties": {"pin": {"$ref": "#/%24defs/p"}}, "$defs": {"p": secret}}),
+            json!({"$id": "https://a.example/s", "properties": {"pin": {"$ref": "p"}}, "$defs": {"p": {"$id": "p", "writeOnly": true}}}),
+            json!({"properties": {"pin": {"$ref": "https://a.example/s"}}, "$defs": {"p": secret}}),
+            json!({"dependencies": {"pin": {"properties": {"pin": secret}}}}),
+            json!({"properties": {"pin": {"not": secret}}}),
+            json!({"properties": {"pin": {"contentMediaType": "application/json", "contentSchema": {"properties": {"a": secret}}}}}),
+            json!({"properties": {"code": secret}}),
         ];
         for schema in places {
             assert_eq!(shown(schema.clone(), json!({"pin": "1234"})), r#"{"pin":"[redacted]"}"#, "{schema}");
         }
         let list = json!({"properties": {"users": {"items": {"properties": {"pin": secret}}}, "name": {}}});
         let args = json!({"users": [{"pin": 1, "id": 7}, {"pin": 2}], "name": "x"});
-        let expected = r#"{"users":[{"pin":"[redacted]","id":7},{"pin":"[redacted]"}],"name":"x"}"#;
+        let expected = r#"{"users":[{"pin":"[redacted]","id":"[redacted]"},{"pin":"[redacted]"}],"name":"x"}"#;
         assert_eq!(shown(list, args), expected);
+        let tree = json!({"properties": {"next": {"$recursiveRef": "#"}, "pin": secret, "name": {}}});
+        let args = json!({"next": {"pin": 1, "name": "y"}, "name": "x"});
+        assert_eq!(shown(tree, args), r#"{"next":{"pin":"[redacted]","name":"y"},"name":"x"}"#);
+        let names = json!({"properties": {"box": {"propertyNames": secret}, "name": {}}});
+        assert_eq!(shown(names, json!({"box": {"4711": 1}, "name": "x"})), r#"{"box":"[redacted]","name":"x"}"#);
     }
 
     #[test]
     fn a_schema_that_is_too_much_work_hides_everything() {
-        let schema = json!({
-            "properties": {"a": {"$ref": "#/$defs/s"}, "pin": {"writeOnly": true}},
-            "$defs": {"s": {"anyOf": [{"$ref": "#/$defs/s"}, {"$ref": "#/$defs/s"}]}}
-        });
-        assert_eq!(shown(schema, json!({"a": 1, "pin": 2})), r#"{"a":"[redacted]","pin":"[redacted]"}"#);
+        let many: Vec<Value> = (0..200).map(|number| json!({"properties": {"a": {"const": number}}})).collect();
+        let schema = json!({"properties": {"a": {"items": {"allOf": many}}, "pin": {"writeOnly": true}}});
+        let args = json!({"a": vec![1; 100], "pin": 2});
+        assert_eq!(shown(schema, args), r#"{"a":"[redacted]","pin":"[redacted]"}"#);
     }
 
     #[test]
@@ -195,6 +294,7 @@ mod tests {
         };
         let shown = |rule: RedactionRule| Value::Object(redact(None, &[&rule], &args)).to_string();
         assert_eq!(shown(rule(&["/window/pin", "/nothing"])), r#"{"code":1,"window":{"pin":"[redacted]"}}"#);
+        assert_eq!(shown(rule(&["/*/pin"])), r#"{"code":1,"window":{"pin":"[redacted]"}}"#);
         assert_eq!(shown(rule(&[])), r#"{"code":"[redacted]","window":"[redacted]"}"#);
     }
 }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 use sinew_tool::settings::{Deserializer, Error, Setting};
 
+use crate::pointer::check_pointer;
 use crate::selector::Glob;
 
 sinew_tool::settings! {
@@ -80,10 +81,7 @@ impl Condition {
 
     /// What is wrong with it, if anything.
     pub(crate) fn check(&self) -> Result<(), String> {
-        if !self.arg.starts_with('/') {
-            let arg = &self.arg;
-            return Err(format!("`arg = \"{arg}\"` is not a JSON pointer; write `/{arg}` for the argument `{arg}`"));
-        }
+        check_pointer("arg", &self.arg)?;
         if self.absent && self.has_test_of_value() {
             return Err(format!("`absent` and another test of `{}` can never hold together", self.arg));
         }

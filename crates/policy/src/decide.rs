@@ -9,6 +9,7 @@ use sinew_tool::{Audience, Digest, Effect};
 
 use crate::hours::LocalTime;
 use crate::problem::{PolicyProblem, Severity};
+use crate::selection::{Selected, select};
 use crate::selector::{CallerFacts, DeviceFacts, ToolFacts};
 use crate::settings::{AskSettings, PolicyRule, PolicySettings, Verdict};
 
@@ -38,12 +39,27 @@ impl Hash for Rights {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Rules whose selectors match.
-    rules: Box<[u32]>,
+    rules: Box<[PlannedRule]>,
     /// Whether one of these rules depends on arguments or the time.
     conditional: bool,
     fallback: (Verdict, Reason),
     /// Denied, whatever the rules say.
     refused: bool,
+}
+
+/// A rule that is about the device and the tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlannedRule {
+    pub(crate) index: u32,
+    may_allow: bool,
+}
+
+impl PlannedRule {
+    /// What the rule says. Where the device came into it by its own word, it allows nothing.
+    pub(crate) fn verdict(self, rule: &PolicyRule, holds: bool) -> Option<Verdict> {
+        let verdict = if holds { rule.r#do } else { rule.r#else };
+        verdict.filter(|verdict| self.may_allow || *verdict != Verdict::Allow)
+    }
 }
 
 /// The answer to a call.
@@ -101,7 +117,15 @@ impl Policy {
         &self.settings
     }
 
-    pub(crate) fn rule(&self, index: u32) -> Option<&PolicyRule> {
+    /// The rules of a plan, in the order of the file.
+    pub(crate) fn rules_of<'a, 'p>(
+        &'a self,
+        plan: &'p Plan,
+    ) -> impl Iterator<Item = (PlannedRule, &'a PolicyRule)> + use<'a, 'p> {
+        plan.rules.iter().filter_map(|planned| Some((*planned, self.rule(planned.index)?)))
+    }
+
+    fn rule(&self, index: u32) -> Option<&PolicyRule> {
         self.settings.rules.get(index as usize)
     }
 
@@ -114,16 +138,16 @@ impl Policy {
     }
 
     pub fn plan(&self, rights: &Rights, device: &DeviceFacts<'_>, tool: &ToolFacts<'_>) -> Plan {
-        let concerned = |index: &u32| {
-            self.rule(*index).is_some_and(|rule| {
-                let grants = rule.grants();
-                rule.on.matches(|selector| selector.matches(device, grants))
-                    && rule.tools.matches(|selector| selector.matches(tool))
-            })
+        let planned = |index: &u32| {
+            let rule = self.rule(*index)?;
+            let Selected { may_allow } = select((&rule.on, &rule.tools), device, tool)?;
+            Some(PlannedRule { index: *index, may_allow })
         };
-        let rules: Box<[u32]> = rights.rules.iter().copied().filter(concerned).collect();
-        let conditional =
-            rules.iter().any(|index| self.rule(*index).is_some_and(|rule| !rule.is_unconditional() || rule.limits()));
+        let rules: Box<[PlannedRule]> = rights.rules.iter().filter_map(planned).collect();
+        let depends = |planned: &PlannedRule| {
+            self.rule(planned.index).is_some_and(|rule| !rule.is_unconditional() || rule.limits())
+        };
+        let conditional = rules.iter().any(depends);
         let refused = self.settings.read_only && tool.effect != Some(Effect::Read);
         Plan { rules, conditional, fallback: self.fallback(device, tool), refused }
     }
@@ -156,12 +180,12 @@ impl Policy {
             return Decision { verdict: Verdict::Deny, reason: Reason::ReadOnlyMode, ..decision };
         }
         let mut strictest: Option<(Verdict, &PolicyRule)> = None;
-        for rule in plan.rules.iter().filter_map(|index| self.rule(*index)) {
+        for (planned, rule) in self.rules_of(plan) {
             let holds = rule.holds(args, now);
             if holds && rule.limits() {
                 decision.limits.push(rule);
             }
-            let Some(verdict) = (if holds { rule.r#do } else { rule.r#else }) else { continue };
+            let Some(verdict) = planned.verdict(rule, holds) else { continue };
             if verdict == Verdict::Ask {
                 decision.ask = stricter(strictest.is_some_and(|(v, _)| v == Verdict::Ask), &decision.ask, &rule.ask);
             }
@@ -181,15 +205,16 @@ impl Policy {
         if plan.refused {
             return true;
         }
-        let rules = || plan.rules.iter().filter_map(|index| self.rule(*index));
-        let always_denies = |rule: &PolicyRule| {
+        let always_denies = |(_, rule): (PlannedRule, &PolicyRule)| {
             rule.r#do == Some(Verdict::Deny) && (rule.is_unconditional() || rule.r#else == Some(Verdict::Deny))
         };
-        if rules().any(always_denies) {
+        if self.rules_of(plan).any(always_denies) {
             return true;
         }
-        let gives_more = |rule: &PolicyRule| [rule.r#do, rule.r#else].iter().flatten().any(|v| *v != Verdict::Deny);
-        plan.fallback.0 == Verdict::Deny && !rules().any(gives_more)
+        let gives_more = |(planned, rule): (PlannedRule, &PolicyRule)| {
+            [true, false].iter().any(|holds| planned.verdict(rule, *holds).is_some_and(|said| said != Verdict::Deny))
+        };
+        plan.fallback.0 == Verdict::Deny && !self.rules_of(plan).any(gives_more)
     }
 }
 
@@ -197,10 +222,6 @@ impl Plan {
     /// Whether every call gets the same decision, and none is limited.
     pub fn is_constant(&self) -> bool {
         !self.conditional
-    }
-
-    pub(crate) fn rules(&self) -> &[u32] {
-        &self.rules
     }
 
     pub(crate) fn fallback_verdict(&self) -> (Verdict, &Reason) {

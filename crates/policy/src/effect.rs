@@ -3,6 +3,7 @@
 use sinew_tool::{Digest, Effect, Hints, Tool};
 
 use crate::firmware;
+use crate::selection::select;
 use crate::selector::{AnyOf, DeviceFacts, DeviceSelector, ToolFacts, ToolSelector};
 
 sinew_tool::settings! {
@@ -67,7 +68,14 @@ pub enum EffectSource {
 /// The effect of a tool; `None` where nobody said. What an untrusted source says can only make it more dangerous than
 /// nothing: a tool is never taken for harmless on the word of a device that nobody pinned.
 pub fn effect_of(rules: &[EffectRule], tool: &Tool, origin: &ToolOrigin<'_>) -> Option<(Effect, EffectSource)> {
-    if let Some(effect) = configured(rules, tool, origin) {
+    let facts = ToolFacts {
+        name: &tool.name,
+        public_name: origin.public_name,
+        effect: None,
+        hints: tool.hints,
+        audience: tool.audience,
+    };
+    if let Some(effect) = configured(rules, &origin.device, &facts) {
         return Some((effect, EffectSource::Configuration));
     }
     if let Some(effect) = origin.agreed {
@@ -91,19 +99,12 @@ pub fn effect_of(rules: &[EffectRule], tool: &Tool, origin: &ToolOrigin<'_>) -> 
     }
 }
 
-fn configured(rules: &[EffectRule], tool: &Tool, origin: &ToolOrigin<'_>) -> Option<Effect> {
-    let facts = ToolFacts {
-        name: &tool.name,
-        public_name: origin.public_name,
-        effect: None,
-        hints: tool.hints,
-        audience: tool.audience,
-    };
+/// What the configuration says.
+pub(crate) fn configured(rules: &[EffectRule], device: &DeviceFacts<'_>, tool: &ToolFacts<'_>) -> Option<Effect> {
     let matches = |rule: &&EffectRule| {
         // An entry that lowers the effect is like a rule that allows.
         let lowers = rule.effect != MarkedEffect::Danger;
-        rule.on.matches(|selector| selector.matches(&origin.device, lowers))
-            && rule.tools.matches(|selector| selector.matches(&facts))
+        select((&rule.on, &rule.tools), device, tool).is_some_and(|selected| selected.may_allow || !lowers)
     };
     rules.iter().filter(matches).map(|rule| Effect::from(rule.effect)).max()
 }

@@ -6,9 +6,10 @@ use sinew_tool::{Audience, Effect, Hints};
 
 use crate::condition::Literal;
 use crate::decide::Policy;
-use crate::effect::MarkedEffect;
+use crate::effect::{EffectRule, MarkedEffect, configured};
 use crate::explain::Explanation;
 use crate::hours::LocalTime;
+use crate::problem::{PolicyProblem, Severity};
 use crate::selector::{CallerFacts, CallerKind, DeviceFacts, ToolFacts};
 use crate::settings::Verdict;
 
@@ -37,9 +38,9 @@ sinew_tool::settings! {
         pub labels: Vec<String> = Vec::new();
         /// Whether a person approved the device.
         pub approved: bool = true;
-        /// The tool's name.
+        /// The tool's name. Needed.
         pub tool: String = String::new();
-        /// What the tool does: `read`, `change` or `danger`. By default unmarked.
+        /// What the tool does where `[[effects]]` says nothing about it: `read`, `change` or `danger`. By default unmarked.
         pub effect: Option<MarkedEffect> = None;
         /// Whether the tool is meant for people only.
         pub user_only: bool = false;
@@ -47,8 +48,8 @@ sinew_tool::settings! {
         pub args: Arguments = Arguments::default();
         /// The time of the call, for example `Mo 07:30`. By default Monday noon.
         pub at: At = At::default();
-        /// What the policy must say: `allow`, `ask` or `deny`.
-        pub verdict: Verdict = Verdict::Deny;
+        /// What the policy must say: `allow`, `ask` or `deny`. Needed.
+        pub verdict: Option<Verdict> = None;
     }
 }
 
@@ -148,18 +149,33 @@ pub struct Mismatch {
 }
 
 impl ExpectationFile {
+    /// The first expectation that says too little, and what it lacks.
+    pub fn check(&self) -> Result<(), PolicyProblem> {
+        let lacks = |(index, expectation): (usize, &Expectation)| {
+            let key = match (expectation.tool.is_empty(), expectation.verdict) {
+                (true, _) => "tool",
+                (false, None) => "verdict",
+                (false, Some(_)) => return None,
+            };
+            let message =
+                format!("an expectation needs `{key}`; for example `tool = \"self.unlock\"`, `verdict = \"deny\"`");
+            Some(PolicyProblem { severity: Severity::Error, key: format!("expect.{index}"), message })
+        };
+        self.expect.iter().enumerate().find_map(lacks).map_or(Ok(()), Err)
+    }
+
     /// The expectations that do not hold.
-    pub fn run(&self, policy: &Policy) -> Vec<Mismatch> {
+    pub fn run(&self, policy: &Policy, effects: &[EffectRule]) -> Vec<Mismatch> {
         let check = |(index, expectation): (usize, &Expectation)| {
-            let found = expectation.explain(policy);
-            (found.verdict != expectation.verdict).then_some(Mismatch { index, expected: expectation.verdict, found })
+            let (found, expected) = (expectation.explain(policy, effects), expectation.verdict?);
+            (found.verdict != expected).then_some(Mismatch { index, expected, found })
         };
         self.expect.iter().enumerate().filter_map(check).collect()
     }
 }
 
 impl Expectation {
-    pub fn explain(&self, policy: &Policy) -> Explanation {
+    pub fn explain(&self, policy: &Policy, effects: &[EffectRule]) -> Explanation {
         let labels: Vec<&str> = self.labels.iter().map(String::as_str).collect();
         let device = DeviceFacts {
             id: &self.device,
@@ -169,13 +185,14 @@ impl Expectation {
             labels: &labels,
             approved: self.approved,
         };
-        let tool = ToolFacts {
+        let mut tool = ToolFacts {
             name: &self.tool,
             public_name: &self.tool,
-            effect: self.effect.map(Effect::from),
+            effect: None,
             hints: Hints::default(),
             audience: if self.user_only { Audience::User } else { Audience::Everyone },
         };
+        tool.effect = configured(effects, &device, &tool).or(self.effect.map(Effect::from));
         let caller = CallerFacts { kind: self.who.kind, name: &self.who.name, admin: self.admin };
         let plan = policy.plan(&policy.rights_of(&caller), &device, &tool);
         policy.explain(&plan, &self.args.0, self.at.time)

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::decide::{Plan, Policy, Reason};
+use crate::decide::{Plan, PlannedRule, Policy, Reason};
 use crate::hours::LocalTime;
 use crate::settings::{PolicyRule, Verdict};
 
@@ -34,6 +34,8 @@ pub enum RuleResult {
     ConditionFails {
         arg: String,
     },
+    /// It would allow, but only by what the device says of itself, and nobody approved the device.
+    NotApproved,
 }
 
 impl RuleResult {
@@ -43,6 +45,9 @@ impl RuleResult {
             RuleResult::Holds => "holds".to_owned(),
             RuleResult::OutsideHours => "is outside its hours".to_owned(),
             RuleResult::ConditionFails { arg } => format!("its condition on `{arg}` fails"),
+            RuleResult::NotApproved => {
+                "allows nothing here: nobody approved the device, and the rule does not name it".to_owned()
+            }
         }
     }
 }
@@ -50,12 +55,15 @@ impl RuleResult {
 impl Policy {
     pub fn explain(&self, plan: &Plan, args: &Map<String, Value>, now: LocalTime) -> Explanation {
         let decision = self.decide(plan, args, now);
-        let report = |rule: &PolicyRule| {
+        let report = |(planned, rule): (PlannedRule, &PolicyRule)| {
             let result = result_of(rule, args, now);
-            let verdict = if result == RuleResult::Holds { rule.r#do } else { rule.r#else };
+            let holds = result == RuleResult::Holds;
+            let verdict = planned.verdict(rule, holds);
+            let said = if holds { rule.r#do } else { rule.r#else };
+            let result = if verdict == said { result } else { RuleResult::NotApproved };
             RuleReport { id: rule.id.clone(), result, verdict }
         };
-        let rules = plan.rules().iter().filter_map(|index| self.rule(*index)).map(report).collect();
+        let rules = self.rules_of(plan).map(report).collect();
         let (verdict, reason) = plan.fallback_verdict();
         let fallback =
             if plan.is_refused() { (Verdict::Deny, Reason::ReadOnlyMode) } else { (verdict, reason.clone()) };

@@ -114,7 +114,10 @@ fn find_day(name: &str) -> Option<usize> {
 
 fn parse_time(text: &str) -> Option<u16> {
     let (hour, minute) = text.trim().split_once(':')?;
-    let number = |text: &str| (text.len() == 2).then(|| text.parse::<u16>().ok()).flatten();
+    let number = |text: &str| {
+        let is_number = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| text.parse::<u16>().ok()).flatten()
+    };
     let (hour, minute) = (number(hour)?, number(minute)?);
     let minutes = hour * 60 + minute;
     (minute < 60 && minutes <= MINUTES_OF_A_DAY).then_some(minutes)

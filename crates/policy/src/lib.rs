@@ -17,8 +17,10 @@ mod explain;
 mod firmware;
 mod hours;
 mod limit;
+mod pointer;
 mod problem;
 mod redaction;
+mod selection;
 mod selector;
 mod settings;
 
@@ -29,7 +31,7 @@ pub use expectation::{Arguments, At, Expectation, ExpectationFile, Mismatch, Who
 pub use explain::{Explanation, RuleReport, RuleResult};
 pub use hours::{Hours, LocalTime};
 pub use limit::{CallLimit, Limiter, OverLimit, Rate, RunningCall};
-pub use problem::{PolicyProblem, Severity};
+pub use problem::{PolicyProblem, Severity, check_effects, check_redactions};
 pub use redaction::RedactionRule;
 pub use selector::{
     AnyOf, CallerFacts, CallerKind, DeviceFacts, DeviceSelector, Glob, ToolFacts, ToolHint, ToolSelector, WhoSelector,

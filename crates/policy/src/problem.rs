@@ -2,6 +2,11 @@
 
 use std::collections::HashSet;
 
+use sinew_tool::Effect;
+
+use crate::effect::EffectRule;
+use crate::pointer::check_pointer;
+use crate::redaction::RedactionRule;
 use crate::selector::{DeviceFacts, DeviceSelector, ToolFacts, ToolSelector, WhoSelector};
 use crate::settings::{PolicyRule, PolicySettings, Verdict};
 
@@ -48,17 +53,27 @@ impl PolicySettings {
 
     /// Rules that another rule always overrules.
     fn find_useless(&self, problems: &mut Vec<PolicyProblem>) {
-        let denials: Vec<&PolicyRule> =
-            self.rules.iter().filter(|rule| rule.r#do == Some(Verdict::Deny) && rule.is_unconditional()).collect();
-        for (index, rule) in self.rules.iter().enumerate() {
-            let stronger = denials.iter().find(|denial| denial.id != rule.id && covers(denial, rule));
-            if let (Some(denial), true) = (stronger, rule.r#do.is_some()) {
-                let message = format!(
-                    "the rule `{}` can never decide: `{}` denies everything that it is about",
-                    rule.id, denial.id
-                );
-                problems.push(warning(format!("policy.rules.{index}"), message));
-            }
+        let always = |rule: &&PolicyRule, verdict: Verdict| {
+            rule.r#do == Some(verdict) && (rule.is_unconditional() || rule.r#else == Some(verdict))
+        };
+        let denials: Vec<&PolicyRule> = self.rules.iter().filter(|rule| always(rule, Verdict::Deny)).collect();
+        let questions: Vec<&PolicyRule> = self.rules.iter().filter(|rule| always(rule, Verdict::Ask)).collect();
+        for (index, rule) in self.rules.iter().enumerate().filter(|(_, rule)| rule.r#do.is_some()) {
+            let id = &rule.id;
+            let stronger = |rules: &[&PolicyRule]| {
+                rules.iter().find(|other| other.id != *id && covers(other, rule)).map(|other| other.id.clone())
+            };
+            let only_allows = [rule.r#do, rule.r#else].iter().flatten().all(|verdict| *verdict == Verdict::Allow);
+            let message = if let Some(denial) = stronger(&denials) {
+                format!("the rule `{id}` can never decide: `{denial}` denies everything that it is about")
+            } else if let Some(question) = stronger(&questions).filter(|_| only_allows) {
+                format!("the rule `{id}` can never allow: `{question}` asks about everything that it is about")
+            } else if self.read_only && only_allows && !only_reads(rule) {
+                format!("the rule `{id}` allows reading tools at most, because of `read-only = true`")
+            } else {
+                continue;
+            };
+            problems.push(warning(format!("policy.rules.{index}"), message));
         }
     }
 
@@ -69,9 +84,10 @@ impl PolicySettings {
     ) -> Vec<PolicyProblem> {
         let devices: Vec<_> = devices.into_iter().collect();
         let device_matches =
-            |selector: &DeviceSelector| devices.iter().any(|(facts, _)| selector.matches(facts, false));
-        let tool_matches =
-            |selector: &ToolSelector| devices.iter().any(|(_, tools)| tools.iter().any(|tool| selector.matches(tool)));
+            |selector: &DeviceSelector| devices.iter().any(|(facts, _)| selector.match_of(facts).is_some());
+        let tool_matches = |selector: &ToolSelector| {
+            devices.iter().any(|(_, tools)| tools.iter().any(|tool| selector.match_of(tool).is_some()))
+        };
         let mut problems = Vec::new();
         for (index, rule) in self.rules.iter().enumerate() {
             for selector in rule.on.selectors().iter().filter(|selector| !device_matches(selector)) {
@@ -85,6 +101,28 @@ impl PolicySettings {
         }
         problems
     }
+}
+
+/// Entries of `[[redact]]` that would hide nothing.
+pub fn check_redactions(rules: &[RedactionRule]) -> Vec<PolicyProblem> {
+    let wrong = |(index, rule): (usize, &RedactionRule)| {
+        let wrong = rule.args.iter().find_map(|pointer| check_pointer("args", pointer).err())?;
+        Some(error(format!("redact.{index}.args"), wrong))
+    };
+    rules.iter().enumerate().filter_map(wrong).collect()
+}
+
+/// Entries of `[[effects]]` that would match nothing.
+pub fn check_effects(rules: &[EffectRule]) -> Vec<PolicyProblem> {
+    let wrong = |(index, rule): (usize, &EffectRule)| {
+        let by_effect = |selector: &&ToolSelector| matches!(selector, ToolSelector::Effect(_));
+        let selector = rule.tools.selectors().iter().find(by_effect)?;
+        let message = format!(
+            "`{selector}` selects tools by what this entry is to say about them; select them by name, for example `*unlock*`"
+        );
+        Some(error(format!("effects.{index}.tools"), message))
+    };
+    rules.iter().enumerate().filter_map(wrong).collect()
 }
 
 fn check_rule(rule: &PolicyRule, key: &str, problems: &mut Vec<PolicyProblem>) {
@@ -112,6 +150,12 @@ fn check_rule(rule: &PolicyRule, key: &str, problems: &mut Vec<PolicyProblem>) {
             problems.push(error(format!("{key}.if.{index}"), message));
         }
     }
+}
+
+/// Whether it is about reading tools alone.
+fn only_reads(rule: &PolicyRule) -> bool {
+    let reads = |selector: &ToolSelector| *selector == ToolSelector::Effect(Some(Effect::Read));
+    !rule.tools.is_everything() && rule.tools.selectors().iter().all(reads)
 }
 
 /// Whether the first rule matches whenever the second does.

@@ -1,5 +1,6 @@
 //! Arguments that are not kept.
 
+use crate::selection::select;
 use crate::selector::{AnyOf, DeviceFacts, DeviceSelector, ToolFacts, ToolSelector};
 
 sinew_tool::settings! {
@@ -18,7 +19,6 @@ sinew_tool::settings! {
 impl RedactionRule {
     pub fn matches(&self, device: &DeviceFacts<'_>, tool: &ToolFacts<'_>) -> bool {
         // A device may say of itself whatever it likes: it can only make more secret.
-        self.on.matches(|selector| selector.matches(device, false))
-            && self.tools.matches(|selector| selector.matches(tool))
+        select((&self.on, &self.tools), device, tool).is_some()
     }
 }

@@ -8,6 +8,8 @@ use sinew_tool::settings::{Deserializer, Error, Setting};
 use sinew_tool::spelling::nearest;
 use sinew_tool::{Audience, Effect, Hints};
 
+use crate::selection::{DeviceMatch, ToolMatch};
+
 /// Names and patterns that people write are shorter, and every selector is compared with every tool.
 const MAX_SELECTOR: usize = 256;
 const MAX_SELECTORS: usize = 256;
@@ -32,6 +34,10 @@ impl Glob {
             name = &name[at + piece.len()..];
         }
         true
+    }
+
+    fn is_exact(&self) -> bool {
+        !self.text.contains('*')
     }
 
     /// Whether everything that `other` matches is matched by this one too. `false` where that is not certain.
@@ -202,14 +208,19 @@ pub enum DeviceSelector {
 }
 
 impl DeviceSelector {
-    /// `grants`: whether the rule allows anything. A device that nobody approved must not get there by what it calls
-    /// itself.
-    pub fn matches(&self, device: &DeviceFacts<'_>, grants: bool) -> bool {
+    pub(crate) fn match_of(&self, device: &DeviceFacts<'_>) -> Option<DeviceMatch> {
         match self {
-            DeviceSelector::Id(glob) => glob.matches(device.id) || device.name.is_some_and(|name| glob.matches(name)),
-            DeviceSelector::Kind(glob) => (device.approved || !grants) && glob.matches(device.kind),
-            DeviceSelector::Family(glob) => glob.matches(device.family),
-            DeviceSelector::Label(glob) => device.labels.iter().any(|label| glob.matches(label)),
+            DeviceSelector::Id(glob) if device.name.is_some_and(|name| glob.matches(name)) => Some(DeviceMatch::Named),
+            DeviceSelector::Id(glob) => glob.matches(device.id).then_some(if glob.is_exact() {
+                DeviceMatch::Named
+            } else {
+                DeviceMatch::OwnWord
+            }),
+            DeviceSelector::Kind(glob) => glob.matches(device.kind).then_some(DeviceMatch::OwnWord),
+            DeviceSelector::Family(glob) => glob.matches(device.family).then_some(DeviceMatch::Group),
+            DeviceSelector::Label(glob) => {
+                device.labels.iter().any(|label| glob.matches(label)).then_some(DeviceMatch::Named)
+            }
         }
     }
 
@@ -250,11 +261,13 @@ impl fmt::Display for DeviceSelector {
     }
 }
 
-/// Selects tools: `*unlock*`, `effect:danger`, `hint:destructive`, `audience:user`.
+/// Selects tools: `*unlock*`, `exactly:*`, `effect:danger`, `hint:destructive`, `audience:user`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolSelector {
     /// By the device's own name for it, or by its public one.
     Name(Glob),
+    /// By the device's own name for it, in which `*` is a character like others.
+    Exactly(Box<str>),
     /// `None`: unmarked.
     Effect(Option<Effect>),
     /// By what the device says about the tool.
@@ -271,20 +284,30 @@ pub enum ToolHint {
 }
 
 impl ToolSelector {
-    pub fn matches(&self, tool: &ToolFacts<'_>) -> bool {
-        match self {
+    pub(crate) fn match_of(&self, tool: &ToolFacts<'_>) -> Option<ToolMatch> {
+        let is_match = match self {
+            ToolSelector::Effect(effect) => return (tool.effect == *effect).then_some(ToolMatch::Group),
             ToolSelector::Name(glob) => glob.matches(tool.name) || glob.matches(tool.public_name),
-            ToolSelector::Effect(effect) => tool.effect == *effect,
+            ToolSelector::Exactly(name) => **name == *tool.name,
             ToolSelector::Hint(ToolHint::ReadOnly) => tool.hints.read_only == Some(true),
             ToolSelector::Hint(ToolHint::Destructive) => tool.hints.destructive == Some(true),
             ToolSelector::Hint(ToolHint::OpenWorld) => tool.hints.open_world == Some(true),
             ToolSelector::ForUsers => tool.audience == Audience::User,
-        }
+        };
+        is_match.then_some(ToolMatch::OwnWord)
+    }
+
+    /// The selector of the one tool with this name, as short as it can be; `None` where no file can hold the name.
+    pub fn exactly(name: &str) -> Option<ToolSelector> {
+        let is_plain = name.chars().all(|character| character.is_alphanumeric() || "-_./ ".contains(character));
+        let text = if is_plain { name.to_owned() } else { format!("exactly:{name}") };
+        text.parse().ok()
     }
 
     pub(crate) fn covers(&self, other: &ToolSelector) -> bool {
         match (self, other) {
             (ToolSelector::Name(all), ToolSelector::Name(part)) => all.covers(part),
+            (ToolSelector::Name(all), ToolSelector::Exactly(name)) => all.matches(name),
             _ => self == other,
         }
     }
@@ -298,9 +321,10 @@ impl FromStr for ToolSelector {
         if !text.contains(':') {
             return Ok(ToolSelector::Name(text.parse()?));
         }
-        let (word, rest) = split(text, ["name", "effect", "hint", "audience"])?;
+        let (word, rest) = split(text, ["name", "exactly", "effect", "hint", "audience"])?;
         match (word, rest) {
             ("name", name) => Ok(ToolSelector::Name(name.parse()?)),
+            ("exactly", name) => name.parse::<Glob>().map(|name| ToolSelector::Exactly(name.text)),
             ("effect", "read") => Ok(ToolSelector::Effect(Some(Effect::Read))),
             ("effect", "change") => Ok(ToolSelector::Effect(Some(Effect::Change))),
             ("effect", "danger") => Ok(ToolSelector::Effect(Some(Effect::Danger))),
@@ -321,6 +345,7 @@ impl fmt::Display for ToolSelector {
         match self {
             ToolSelector::Name(glob) if glob.text.contains(':') => write!(f, "name:{glob}"),
             ToolSelector::Name(glob) => write!(f, "{glob}"),
+            ToolSelector::Exactly(name) => write!(f, "exactly:{name}"),
             ToolSelector::Effect(None) => f.write_str("effect:unmarked"),
             ToolSelector::Effect(Some(Effect::Read)) => f.write_str("effect:read"),
             ToolSelector::Effect(Some(Effect::Change)) => f.write_str("effect:change"),
@@ -363,6 +388,14 @@ impl<T> Default for AnyOf<T> {
 impl<T> AnyOf<T> {
     pub fn matches(&self, matches: impl FnMut(&T) -> bool) -> bool {
         self.list.as_ref().is_none_or(|list| list.iter().any(matches))
+    }
+
+    /// The best match of a selector; `everything` where there is no list.
+    pub(crate) fn best<M: Ord>(&self, everything: M, match_of: impl FnMut(&T) -> Option<M>) -> Option<M> {
+        match &self.list {
+            None => Some(everything),
+            Some(list) => list.iter().filter_map(match_of).max(),
+        }
     }
 
     pub fn selectors(&self) -> &[T] {
@@ -453,7 +486,16 @@ mod tests {
         for text in ["device:front-door", "kind:lock-*", "family:phone", "label:door"] {
             assert_eq!(text.parse::<DeviceSelector>().unwrap().to_string(), text);
         }
-        for text in ["*unlock*", "effect:unmarked", "effect:danger", "hint:destructive", "audience:user", "name:a:b"] {
+        for text in [
+            "*unlock*",
+            "effect:unmarked",
+            "effect:danger",
+            "hint:destructive",
+            "audience:user",
+            "name:a:b",
+            "exactly:*",
+            "exactly:effect:danger",
+        ] {
             assert_eq!(text.parse::<ToolSelector>().unwrap().to_string(), text);
         }
     }
@@ -471,18 +513,23 @@ mod tests {
     }
 
     #[test]
-    fn a_device_cannot_select_itself_into_a_rule_that_allows() {
-        let device = DeviceFacts {
-            id: "board-1",
-            name: None,
-            kind: "lamp-front",
-            family: "board",
-            labels: &[],
-            approved: false,
+    fn a_name_that_a_device_chose_is_written_so_that_it_matches_only_itself() {
+        let facts = |name| ToolFacts {
+            name,
+            public_name: "public",
+            effect: Some(Effect::Danger),
+            hints: Hints::default(),
+            audience: Audience::Everyone,
         };
-        let selector: DeviceSelector = "kind:lamp-*".parse().unwrap();
-        assert!(!selector.matches(&device, true));
-        assert!(selector.matches(&device, false));
-        assert!(selector.matches(&DeviceFacts { approved: true, ..device }, true));
+        for name in ["self.unlock", "*", "effect:danger", "name:*", "a*b", "exactly:x", "hint:read-only"] {
+            let text = ToolSelector::exactly(name).unwrap().to_string();
+            let selector: ToolSelector = text.parse().unwrap();
+            assert!(selector.match_of(&facts(name)).is_some(), "{text}");
+            assert!(selector.match_of(&facts("other")).is_none(), "{text}");
+        }
+        assert_eq!(ToolSelector::exactly("self.unlock").unwrap().to_string(), "self.unlock");
+        for unwritable in ["", "a\nb", &"x".repeat(300)] {
+            assert_eq!(ToolSelector::exactly(unwritable), None, "{unwritable:?}");
+        }
     }
 }

@@ -100,10 +100,11 @@ sinew_tool::settings! {
         /// Callers: `token:LABEL`, `role:admin`, `role:client`, `person:NAME`, `oauth:NAME`, `relay:NAME`, `hook:NAME`,
         /// `peer:NAME`. By default all.
         pub who: AnyOf<WhoSelector> = AnyOf::default();
-        /// Devices: `device:ID`, `label:NAME`, `family:NAME`, `kind:NAME`. By default all. In a rule that allows, `kind`
-        /// counts only for approved devices, because a device chooses it itself.
+        /// Devices: `device:ID`, `label:NAME`, `family:NAME`, `kind:NAME`. By default all. What a device chooses itself
+        /// allows nothing on devices that nobody approved.
         pub on: AnyOf<DeviceSelector> = AnyOf::default();
-        /// Tools: a name with `*` for any text, `effect:danger`, `hint:destructive`, `audience:user`. By default all.
+        /// Tools: a name with `*` for any text, `exactly:NAME`, `effect:danger`, `hint:destructive`, `audience:user`. By
+        /// default all.
         pub tools: AnyOf<ToolSelector> = AnyOf::default();
         /// Conditions on the arguments; all must hold.
         pub r#if: Vec<Condition> = Vec::new();
@@ -138,11 +139,6 @@ impl PolicyRule {
     /// Whether it holds whatever the arguments and the time are.
     pub(crate) fn is_unconditional(&self) -> bool {
         self.r#if.is_empty() && self.hours.is_none()
-    }
-
-    /// Whether it can allow a call.
-    pub(crate) fn grants(&self) -> bool {
-        [self.r#do, self.r#else].contains(&Some(Verdict::Allow))
     }
 
     pub(crate) fn limits(&self) -> bool {

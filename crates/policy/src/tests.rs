@@ -243,7 +243,7 @@ fn a_wrong_key_is_refused_with_the_nearest() {
         let mut settings = PolicySettings::default();
         settings.read(toml::Deserializer::parse(text).unwrap()).map(drop).unwrap_err().to_string()
     };
-    assert!(read("[[rules]]\nid = 'a'\ndoo = 'deny'").contains("did you mean `do`"));
+    assert!(read("[[rules]]\nid = 'a'\nconcurent = 1").contains("did you mean `concurrent`"));
     assert!(read("[[rules]]\nid = 'a'\ndo = 'never'").contains("`allow`, `ask`, `deny`"));
     assert!(read("[[rules]]\nid = 'a'\nwho = []\ndo = 'deny'").contains("empty list"));
     assert!(read("[[rules]]\nid = 'a'\nask = { wait = 90 }\ndo = 'ask'").contains("between 0 and 55"));
@@ -274,9 +274,113 @@ fn expectations_are_checked_without_a_gateway() {
     let text = "[[expect]]\nwho = 'token:tablet'\nlabels = ['door']\ntool = 'self.unlock'\nverdict = 'deny'\n\
                 [[expect]]\nwho = 'token:desktop'\ntool = 'self.unlock'\neffect = 'danger'\nargs = { code = 1 }\nverdict = 'allow'\n";
     file.read(toml::Deserializer::parse(text).unwrap()).unwrap();
-    let mismatches = file.run(&policy);
+    let mismatches = file.run(&policy, &[]);
     assert_eq!(mismatches.len(), 1);
     assert_eq!((mismatches[0].index, mismatches[0].found.verdict), (1, Verdict::Ask));
+    // What the configuration says a tool does counts here too.
+    let effects = [effect_rule("tools = ['*unlock']\neffect = 'read'\n")];
+    assert!(file.run(&policy, &effects).is_empty());
+    for (text, key) in [("tool = 'x'\n", "`verdict`"), ("verdict = 'deny'\n", "`tool`")] {
+        let mut file = ExpectationFile::default();
+        file.read(toml::Deserializer::parse(&format!("[[expect]]\n{text}")).unwrap()).unwrap();
+        let problem = file.check().unwrap_err();
+        assert!(problem.key == "expect.0" && problem.message.contains(key), "{problem:?}");
+    }
+}
+
+fn effect_rule(text: &str) -> EffectRule {
+    let mut rule = EffectRule::default();
+    rule.read(toml::Deserializer::parse(text).unwrap()).unwrap();
+    rule
+}
+
+#[test]
+fn a_device_that_nobody_approved_gets_no_permission_by_what_it_says_of_itself() {
+    let stranger = DeviceFacts { id: "lamp-1", name: None, kind: "lamp", labels: &[], approved: false, ..door() };
+    let hinted = ToolFacts { hints: Hints { read_only: Some(true), ..Hints::default() }, ..tool("get_all", None) };
+    let labelled = DeviceFacts { labels: &["trusted"], ..stranger };
+    let named = DeviceFacts { name: Some("lamp-kitchen"), ..stranger };
+    for (selectors, device, expected) in [
+        ("on = ['kind:lamp']", stranger, Verdict::Ask),
+        ("on = ['device:lamp-*']", stranger, Verdict::Ask),
+        ("on = ['device:*']", stranger, Verdict::Ask),
+        ("tools = ['hint:read-only']", stranger, Verdict::Ask),
+        ("tools = ['get_*']", stranger, Verdict::Ask),
+        ("tools = ['get_all']", stranger, Verdict::Ask),
+        ("on = ['family:board']\ntools = ['get_*']", stranger, Verdict::Ask),
+        // The word of a person.
+        ("on = ['device:lamp-1']", stranger, Verdict::Allow),
+        ("on = ['device:lamp-1']\ntools = ['get_*']", stranger, Verdict::Allow),
+        ("on = ['device:lamp-*']", named, Verdict::Allow),
+        ("on = ['label:trusted']\ntools = ['hint:read-only']", labelled, Verdict::Allow),
+        ("on = ['family:board']", stranger, Verdict::Allow),
+        ("who = ['token:tablet']", stranger, Verdict::Allow),
+        ("tools = ['get_*']", DeviceFacts { approved: true, ..stranger }, Verdict::Allow),
+    ] {
+        let policy = policy(&format!("unmarked = 'ask'\n[[rules]]\nid = 'a'\n{selectors}\ndo = 'allow'\n"));
+        assert_eq!(verdict(&policy, &device, &hinted, json!({})), expected, "{selectors}");
+    }
+    let lowers = |text: &str, approved: bool| {
+        let origin = ToolOrigin {
+            device: DeviceFacts { approved, ..stranger },
+            public_name: "get_all",
+            pinned: false,
+            agreed: None,
+        };
+        effect_of(&[effect_rule(text)], &Tool::new("get_all", "", json!({})), &origin).is_some()
+    };
+    assert!(!lowers("tools = ['get_*']\neffect = 'read'", false) && lowers("tools = ['get_*']\neffect = 'read'", true));
+    assert!(lowers("tools = ['get_*']\neffect = 'danger'", false));
+    assert!(lowers("on = ['device:lamp-1']\ntools = ['get_*']\neffect = 'read'", false));
+}
+
+#[test]
+fn a_rule_that_may_not_allow_still_denies_and_asks() {
+    let stranger = DeviceFacts { approved: false, ..door() };
+    let policy = policy(
+        "[[rules]]\nid = 'a'\non = ['kind:lock-*']\nif = [{ arg = '/code', max = 5 }]\ndo = 'allow'\nelse = 'deny'\n",
+    );
+    let reading = tool("look", Some(Effect::Danger));
+    assert_eq!(verdict(&policy, &stranger, &reading, json!({"code": 9})), Verdict::Deny);
+    assert_eq!(verdict(&policy, &stranger, &reading, json!({"code": 1})), Verdict::Ask, "the default for danger");
+    assert_eq!(verdict(&policy, &door(), &reading, json!({"code": 1})), Verdict::Allow);
+    let plan = policy.plan(&policy.rights_of(&tablet()), &stranger, &reading);
+    let report = &policy.explain(&plan, &map(json!({"code": 1})), NOON).rules[0];
+    assert!(report.result.text().contains("nobody approved the device"), "{report:?}");
+}
+
+#[test]
+fn entries_that_would_do_nothing_are_refused() {
+    for args in ["code", "", "/x~2", "/a~"] {
+        let rule = RedactionRule { args: vec![args.to_owned()], ..RedactionRule::default() };
+        let problems = check_redactions(&[RedactionRule::default(), rule]);
+        assert_eq!(problems[0].key, "redact.1.args", "{args}");
+    }
+    let rule = RedactionRule { args: vec!["/list/*/pin".to_owned(), "/a~1b".to_owned()], ..RedactionRule::default() };
+    assert_eq!(check_redactions(&[rule]), []);
+    let problems = check_effects(&[effect_rule("tools = ['effect:danger']\neffect = 'read'")]);
+    assert!(problems[0].key == "effects.0.tools" && problems[0].message.contains("by name"), "{problems:?}");
+    let problems = refused("[[rules]]\nid = 'a'\ndo = 'ask'\nif = [{ max = 5 }]\n");
+    assert!(problems[0].message.contains("`arg` is missing"), "{problems:?}");
+    for hours in ["+7:00-+8:00", "7:00-8:00", "07:00-0x:00"] {
+        assert!(hours.parse::<Hours>().is_err(), "{hours}");
+    }
+}
+
+#[test]
+fn rules_that_stronger_ones_overrule_are_warnings() {
+    for (text, part) in [
+        ("[[rules]]\nid = 'q'\ndo = 'ask'\n[[rules]]\nid = 'a'\ntools = ['x']\ndo = 'allow'\n", "can never allow"),
+        ("read-only = true\n[[rules]]\nid = 'a'\ntools = ['x']\ndo = 'allow'\n", "`read-only = true`"),
+        (
+            "[[rules]]\nid = 'd'\nhours = '07:00-08:00'\ndo = 'deny'\nelse = 'deny'\n[[rules]]\nid = 'a'\ndo = 'allow'\n",
+            "can never decide",
+        ),
+    ] {
+        let problems = settings(text).check();
+        assert!(problems.iter().any(|problem| problem.message.contains(part)), "{text}: {problems:?}");
+    }
+    assert_eq!(settings("read-only = true\n[[rules]]\nid = 'a'\ntools = ['effect:read']\ndo = 'allow'\n").check(), []);
 }
 
 mod effects {

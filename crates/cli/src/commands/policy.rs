@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use sinew_api::{Effects, Explain, Explained, MarkedTool};
 use sinew_compose::GatewayConfig;
 use sinew_compose::config::read_expectations;
-use sinew_policy::{Mismatch, Policy};
+use sinew_policy::{Mismatch, Policy, ToolSelector};
 
 use crate::args::ReachArgs;
 use crate::client::GatewayTarget;
@@ -108,11 +108,11 @@ async fn explain(request: &Explain, reach: &ReachArgs, printer: Printer) -> Resu
 
 /// Without a gateway, for continuous integration.
 fn test(file: &Path, config: &Path, printer: Printer) -> Result<(), CliError> {
-    let settings = GatewayConfig::load(config)?.access().policy;
-    let policy = Policy::new(settings)
+    let settings = GatewayConfig::load(config)?.access();
+    let policy = Policy::new(settings.policy)
         .map_err(|problems| CliError::new(CliErrorKind::Config, problems.first().map_or("", |first| &first.message)))?;
     let expectations = read_expectations(file)?;
-    let mismatches = expectations.run(&policy);
+    let mismatches = expectations.run(&policy, &settings.effects);
     let total = expectations.expect.len();
     if printer.is_json() {
         print_json(
@@ -173,7 +173,10 @@ async fn review(all: bool, reach: &ReachArgs, printer: Printer) -> Result<(), Cl
     let unmarked: Vec<&MarkedTool> = answer.tools.iter().filter(|tool| is_unmarked(tool)).collect();
     if !unmarked.is_empty() {
         print("\nTo mark them, run `sinew policy review --write sinew.toml`, or add what you agree with yourself:\n\n");
-        print(&proposals(&unmarked));
+        let proposed: Vec<MarkedTool> =
+            unmarked.iter().map(|tool| MarkedTool { effect: tool.proposal.clone(), ..(*tool).clone() }).collect();
+        print(&effect_tables(&proposed));
+        print(&unwritable(&proposed));
     }
     Ok(())
 }
@@ -187,7 +190,10 @@ async fn write_effects(file: &Path, yes: bool, reach: &ReachArgs, printer: Print
     GatewayConfig::load(file)?;
     let answer: Effects = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/policy/effects").await?;
     let mut chosen = Vec::new();
-    for tool in answer.tools.into_iter().filter(|tool| tool.source.is_none()) {
+    let is_writable = |tool: &MarkedTool| ToolSelector::exactly(&tool.tool).is_some();
+    let (tools, left_out): (Vec<_>, Vec<_>) =
+        answer.tools.into_iter().filter(|tool| tool.source.is_none()).partition(is_writable);
+    for tool in tools {
         let effect = if yes { Some(tool.proposal.clone()) } else { ask_effect(&tool, printer)? };
         chosen.extend(effect.map(|effect| MarkedTool { effect, ..tool }));
     }
@@ -203,7 +209,10 @@ async fn write_effects(file: &Path, yes: bool, reach: &ReachArgs, printer: Print
     }
     match printer.is_json() {
         true => print_json(&Effects { tools: chosen }),
-        false => print(&format!("Added the effects of {} tools to {}.\n", chosen.len(), file.display())),
+        false => {
+            print(&format!("Added the effects of {} tools to {}.\n", chosen.len(), file.display()));
+            print(&unwritable(&left_out));
+        }
     }
     Ok(())
 }
@@ -238,11 +247,14 @@ fn ask_effect(tool: &MarkedTool, printer: Printer) -> Result<Option<String>, Cli
 
 /// Tables for the configuration file, one for each device and effect.
 fn effect_tables(tools: &[MarkedTool]) -> String {
-    let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
     for tool in tools {
-        groups.entry((&tool.device, &tool.effect)).or_default().push(&tool.tool);
+        // A device chooses the names of its tools, and one may look like a pattern.
+        let selector = ToolSelector::exactly(&tool.tool).map(|selector| selector.to_string());
+        groups.entry((&tool.device, &tool.effect)).or_default().extend(selector);
     }
-    let table = |((device, effect), names): ((&str, &str), Vec<&str>)| {
+    groups.retain(|_, names| !names.is_empty());
+    let table = |((device, effect), names): ((&str, &str), Vec<String>)| {
         format!(
             "[[effects]]\non = [{}]\ntools = {}\neffect = \"{effect}\"\n",
             json!(format!("device:{device}")),
@@ -252,17 +264,35 @@ fn effect_tables(tools: &[MarkedTool]) -> String {
     groups.into_iter().map(table).collect::<Vec<_>>().join("\n")
 }
 
-/// Tables for the configuration file, one for each proposed effect.
-fn proposals(tools: &[&MarkedTool]) -> String {
-    let mut text = String::new();
-    for effect in ["read", "change", "danger"] {
-        let mut names: Vec<&str> =
-            tools.iter().filter(|tool| tool.proposal == effect).map(|tool| tool.tool.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        if !names.is_empty() {
-            text.push_str(&format!("[[effects]]\ntools = {}\neffect = \"{effect}\"\n\n", json!(names)));
-        }
+/// Says which tools have names that no configuration file can hold.
+fn unwritable(tools: &[MarkedTool]) -> String {
+    let line = |tool: &MarkedTool| match ToolSelector::exactly(&tool.tool) {
+        Some(_) => None,
+        None => Some(format!(
+            "Left out: `{}` on {}; its name is too long or has control characters. Select it with a pattern.\n",
+            clean(&tool.tool),
+            clean(&tool.device)
+        )),
+    };
+    tools.iter().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_like_patterns_are_written_exactly_and_always_for_their_device() {
+        let marked = |tool: &str| MarkedTool {
+            device: "toy".to_owned(),
+            tool: tool.to_owned(),
+            effect: "read".to_owned(),
+            source: None,
+            proposal: "read".to_owned(),
+        };
+        let tools = ["get_time", "*", "effect:danger", "a\nb"].map(marked);
+        let expected = "[[effects]]\non = [\"device:toy\"]\ntools = [\"get_time\",\"exactly:*\",\"exactly:effect:danger\"]\neffect = \"read\"\n";
+        assert_eq!(effect_tables(&tools), expected);
+        assert_eq!(unwritable(&tools).lines().count(), 1);
     }
-    text
 }

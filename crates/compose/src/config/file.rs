@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use sinew_policy::ExpectationFile;
+use sinew_policy::{ExpectationFile, PolicyProblem};
 use sinew_tool::settings::{MapAccess, Setting, SettingsTable, read_table};
 use toml::de::{DeTable, DeValue};
 
@@ -83,6 +83,8 @@ pub fn read_expectations(path: &Path) -> Result<ExpectationFile, Error> {
         let problem = "it has no `[[expect]]` table; each says `who`, `tool` and `verdict`";
         return Err(Error::new(ComposeErrorKind::Config, format!("{}: {problem}", path.display())));
     }
+    let lacks = |problem: PolicyProblem| ConfigProblem::at(problem.key, problem.message).in_file(path, &text);
+    expectations.check().map_err(lacks)?;
     Ok(expectations)
 }
 

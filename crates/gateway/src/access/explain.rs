@@ -65,7 +65,7 @@ impl Gateway {
         let tool = &holder.offered.tool;
         ToolEffect {
             device: holder.entry.id.to_string(),
-            tool: clean_line(&tool.name, 128),
+            tool: tool.name.clone(),
             effect: self.access().in_force().effect_of(holder),
             proposal: propose_effect(tool),
         }

@@ -13,11 +13,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use sinew_policy::{
     CallerFacts, CallerKind, DeviceFacts, EffectRule, EffectSource, Limiter, LocalTime, Plan, Policy, PolicyProblem,
-    PolicySettings, RedactionRule, Rights, Severity, ToolFacts, ToolOrigin, Verdict, effect_of, hinted_effect,
+    PolicySettings, RedactionRule, Rights, Severity, ToolFacts, ToolOrigin, Verdict, check_effects, check_redactions,
+    effect_of, hinted_effect,
 };
 use sinew_tool::{Admission, Args, DeviceId, Effect, TextTrust};
 use tokio::time::Instant;
 
+use crate::builtin;
 use crate::principal::{Principal, Role};
 use crate::redaction;
 use crate::snapshot::{DeviceEntry, Holder, Snapshot};
@@ -47,6 +49,9 @@ impl AccessSettings {
     /// Everything that stops this from being used; warnings too.
     pub fn check(&self) -> Vec<PolicyProblem> {
         let mut problems = self.policy.check();
+        problems.extend(check_effects(&self.effects));
+        problems.extend(check_redactions(&self.redactions));
+        problems.extend(self.rules_about_built_in_tools());
         if let Some(name) = &self.policy.timezone
             && zone(Some(name)).is_none()
         {
@@ -54,6 +59,19 @@ impl AccessSettings {
             problems.push(PolicyProblem { severity: Severity::Error, key: "policy.timezone".to_owned(), message });
         }
         problems
+    }
+
+    /// Rules that name tools of the gateway itself, which every caller may call: each sees only its own devices in them.
+    fn rules_about_built_in_tools(&self) -> impl Iterator<Item = PolicyProblem> {
+        self.policy.rules.iter().enumerate().filter_map(|(index, rule)| {
+            let names = rule.tools.selectors().iter().map(ToString::to_string);
+            let name = names.into_iter().find(|name| builtin::NAMES.contains(&name.as_str()))?;
+            let message = format!(
+                "the rule `{}` does not hold for the gateway's own tool `{name}`, which shows each caller what it may see",
+                rule.id
+            );
+            Some(PolicyProblem { severity: Severity::Warning, key: format!("policy.rules.{index}.tools"), message })
+        })
     }
 }
 
