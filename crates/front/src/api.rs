@@ -236,8 +236,8 @@ pub(crate) async fn call(
         let is_confirmed = wanted.confirmed;
         let request = Call { budget, is_confirmed, ..Call::new(who, wanted.tool, wanted.arguments, "api") };
         let outcome = match wanted.device {
-            Some(device) => front.gateway.call_on(&device, request).await,
-            None => front.gateway.call(request).await,
+            Some(device) => Box::pin(front.gateway.call_on(&device, request)).await,
+            None => Box::pin(front.gateway.call(request)).await,
         };
         outcome.map(to_api::result)
     };

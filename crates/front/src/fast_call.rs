@@ -67,7 +67,9 @@ impl FastCall<'_> {
     ) -> Response<Body> {
         let answer = match ToolCall::modern(front, as_model(who), self.params) {
             Ok(tool_call) => {
-                let answer = stop.run_until_cancelled(front.gateway.call(tool_call.request(shape, "mcp"))).await;
+                // Boxed, because every layer around the request would move its size along.
+                let call = Box::pin(front.gateway.call(tool_call.request(shape, "mcp")));
+                let answer = stop.run_until_cancelled(call).await;
                 let Some(answer) = answer else {
                     let id = serde_json::to_value(&self.id).unwrap_or_default();
                     let message = "the gateway stopped before the call ended; check whether it took effect";

@@ -10,6 +10,10 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The message without its faults; borrowed if it has none.
 pub fn repair(message: &[u8]) -> Cow<'_, [u8]> {
     let message = message.strip_prefix(BYTE_ORDER_MARK).unwrap_or(message);
+    // Found many times faster than the place of the first.
+    if !message.contains(&b'\\') {
+        return Cow::Borrowed(message);
+    }
     let mut repaired = Cow::Borrowed(message);
     let mut at = 0;
     while let Some(found) = message[at..].iter().position(|byte| *byte == b'\\') {

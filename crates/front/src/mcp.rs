@@ -213,7 +213,7 @@ impl ServerHandler for Mcp {
             return Ok(result.into());
         }
         let _running = self.front.calls.token();
-        call::call(self, request, cx).await
+        Box::pin(call::call(self, request, cx)).await
     }
 
     async fn list_resources(

@@ -140,7 +140,7 @@ async fn call(front: &FrontState, who: &Principal, params: Option<&Map<String, V
         door: "rest",
         is_confirmed: false,
     };
-    match front.gateway.call(request).await {
+    match Box::pin(front.gateway.call(request)).await {
         Ok(outcome) => Ok(to_result(outcome)),
         // The reference calls an unknown tool an unknown method.
         Err(error) if error.kind == ErrorKind::UnknownTool => {

@@ -76,6 +76,9 @@ const MAX_QUOTE: usize = 200;
 
 /// The text as people and models may see it, cut to `max` characters.
 pub fn clean(text: &str, max: usize) -> String {
+    if text.len() <= max && is_plain(text) {
+        return text.to_owned();
+    }
     let mut cleaner = Cleaner { out: String::new(), count: 0, max, marks: 0 };
     let mut rest = text;
     while let Some(character) = rest.chars().next() {
@@ -90,7 +93,8 @@ pub fn clean(text: &str, max: usize) -> String {
 
 /// Like [`clean`], on one line.
 pub fn clean_line(text: &str, max: usize) -> String {
-    clean(text, max).replace(['\n', '\t'], " ")
+    let text = clean(text, max);
+    if text.contains(['\n', '\t']) { text.replace(['\n', '\t'], " ") } else { text }
 }
 
 /// Characters of a message in the log.
@@ -137,10 +141,13 @@ pub fn visible(character: char) -> char {
     }
 }
 
-/// Most texts are clean already.
 fn cleaned(text: &str) -> Cow<'_, str> {
-    let is_plain = text.bytes().all(|byte| matches!(byte, b'\t' | b'\n' | b' '..=b'~'));
-    if is_plain { Cow::Borrowed(text) } else { Cow::Owned(clean(text, usize::MAX)) }
+    if is_plain(text) { Cow::Borrowed(text) } else { Cow::Owned(clean(text, usize::MAX)) }
+}
+
+/// Whether every character is simply kept; most texts are so.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'\t' | b'\n' | b' '..=b'~'))
 }
 
 struct Cleaner {
