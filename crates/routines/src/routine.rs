@@ -50,6 +50,10 @@ impl Routine {
         if text.len() > MAX_FILE {
             return Err(at(1, format!("the file has {} bytes; a routine may have {MAX_FILE}", text.len())));
         }
+        let is_blank = |line: &str| line.find("{{").is_some_and(|start| line[start..].contains("}}"));
+        if let Some(line) = text.lines().position(is_blank) {
+            return Err(at(line + 1, "what stands in `{{…}}` is to be filled in".to_owned()));
+        }
         let document = Document::parse(text);
         let specification = match document.tools.as_slice() {
             [only] => only,

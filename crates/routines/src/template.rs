@@ -1,17 +1,58 @@
 //! The file that a new routine starts from.
 
-use sinew_spec::print;
-
-use crate::routine::SECTION;
-
-/// A routine with every section to fill in, and two steps as an example.
+/// A routine without parameters, with its description to fill in and two steps as an example.
 pub fn new_from_template(name: &str) -> String {
-    let specification = print::new_from_template(name);
-    let steps = "\
+    TEMPLATE.replace("NAME", name)
+}
+
+const TEMPLATE: &str = "\
+# NAME
+
+## Tool: NAME
+
+**Version**: 1.0.0
+
+### 1. Tool Purpose and Description
+
+{{What it does, and when to use it.}}
+
+### 2. Invocation Name
+
+`NAME`
+
+### 3. Input Schema (Parameters)
+
+This tool takes no parameters.
+
+### 4. Output Schema (Return Value)
+
+The answer of its last step.
+
+### 5. Error Handling
+
+- `DeviceAway`: a device of its steps is not connected. The steps before it were done.
+
+### 6. Idempotency
+
+- **Idempotent**: {{Yes or No}}
+- **Explanation**: {{Why calling it twice does, or does not do, the same as calling it once.}}
+
+### 7. Usage Examples (for MCP context)
+
+```json
+{\"tool_name\": \"NAME\", \"arguments\": {}}
+```
+
+### 8. Security Considerations
+
+{{What somebody could do with it who should not.}}
+
+### Steps
+
+```yaml
 - call: self.get_device_status
   device: kitchen
   as: status
 - return: ${status}
+```
 ";
-    format!("{}\n### {SECTION}\n\n```yaml\n{steps}```\n", specification.trim_end())
-}

@@ -33,7 +33,9 @@ fn a_routine_of_ones_own_is_written_checked_and_tried() {
     let file = format!("{folder}/status.md");
     let again = gateway.run(&["routine", "new", "status", "--folder", &folder]);
     assert!(again.code != 0 && again.err.contains("is there already"), "{again:?}");
-    let text = std::fs::read_to_string(&file).expect("a file");
+    let blank = gateway.run(&["routine", "lint", &file]);
+    assert!(blank.code == 1 && blank.out.contains("to be filled in"), "{blank:?}");
+    let text = std::fs::read_to_string(&file).expect("a file").replace("{{", "").replace("}}", "");
     std::fs::write(&file, text.replace("device: kitchen", "devise: kitchen")).expect("written");
     let wrong = gateway.run(&["routine", "lint", &file]);
     assert!(wrong.code == 1 && wrong.out.contains("has no `devise`") && wrong.out.contains("line "), "{wrong:?}");

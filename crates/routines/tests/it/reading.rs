@@ -20,8 +20,11 @@ fn a_specification_with_steps_is_a_tool() {
 #[test]
 fn a_new_file_is_a_routine_once_its_blanks_are_filled() {
     let text = new_from_template("open_door");
-    let problem = Routine::read("open_door", &text);
-    assert!(problem.is_ok(), "{problem:?}");
+    let blank = Routine::read("open_door", &text).unwrap_err();
+    assert!(blank.line == 9 && blank.message.contains("filled in"), "{blank}");
+    let filled = text.replace("{{", "").replace("}}", "");
+    let routine = Routine::read("open_door", &filled);
+    assert!(routine.is_ok(), "{routine:?}");
 }
 
 #[test]

@@ -777,6 +777,7 @@ fn choices(members: &mut Keywords) {
 
 /// Beside a list of values, other keywords only decide which of them count.
 fn accepted_choices(members: &mut Keywords) {
+    /// Each value is checked one by one; longer lists of values are rare beside other keywords.
     const MOST: usize = 64;
     let is_more = |key: &String| !matches!(key.as_str(), "enum" | "type") && !is_annotation(key);
     let is_elsewhere = |(key, part): (&String, &Value)| {
