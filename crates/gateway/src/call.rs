@@ -105,7 +105,7 @@ impl Gateway {
         request: Request,
         nesting: Nesting,
     ) -> Result<Outcome, ToolError> {
-        match LabelCall::find(&self.snapshot(), device, &request) {
+        match LabelCall::find(&self.snapshot(), device, &request, || self.lens(&request.who)) {
             None => self.call_one(device, request, nesting).await,
             // Boxed, because every other call would carry its size along.
             Some(label_call) => Box::pin(self.call_label(label_call, request, nesting)).await,

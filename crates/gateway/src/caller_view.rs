@@ -6,6 +6,7 @@ use sinew_tool::{Picture, ToolError};
 
 use crate::access::Lens;
 use crate::gateway::Gateway;
+use crate::held::{TOOLS_CHANGED, WARNING};
 use crate::identity::unknown_device;
 use crate::instructions::instructions;
 use crate::snapshot::{DeviceEntry, Holder, Snapshot};
@@ -52,7 +53,11 @@ impl CallerView {
         let mut page = self.gateway.events(entry.as_ref().map(|entry| entry.id.as_str()), since, limit).await?;
         if !self.lens.hides_nothing() {
             let snapshot = self.gateway.snapshot();
-            page.events.retain(|event| snapshot.entry(&event.device).is_some_and(|entry| self.lens.sees_device(entry)));
+            let names_tools = |topic: &str| [TOOLS_CHANGED, WARNING].contains(&topic) && !self.lens.knows_all();
+            page.events.retain(|event| {
+                !names_tools(&event.topic)
+                    && snapshot.entry(&event.device).is_some_and(|entry| self.lens.sees_device(entry))
+            });
         }
         Ok(page)
     }
@@ -78,9 +83,16 @@ impl CallerView {
         found.ok_or_else(|| unknown_device(text, self.seen(&snapshot)))
     }
 
-    fn view(&self, entry: &Arc<DeviceEntry>) -> DeviceView {
+    /// Without what would name tools that the caller does not see.
+    pub(crate) fn view(&self, entry: &Arc<DeviceEntry>) -> DeviceView {
         let view = entry.view();
-        DeviceView { tools: self.count_tools(entry).min(view.tools), ..view }
+        let tools = self.count_tools(entry).min(view.tools);
+        if self.lens.knows_all() {
+            return DeviceView { tools, ..view };
+        }
+        let remedy = view.remedy.filter(|_| entry.held.is_none());
+        let withdrawn = Default::default();
+        DeviceView { tools, remedy, quarantined: 0, withdrawn, warnings: Vec::new(), ..view }
     }
 
     fn count_tools(&self, entry: &Arc<DeviceEntry>) -> usize {

@@ -13,6 +13,9 @@ use crate::view::{HeldChange, HeldToolView};
 const MAX_SHOWN: usize = 40;
 /// The event about changed tools.
 pub(crate) const TOOLS_CHANGED: &str = "sinew/tools_changed";
+
+/// The topic of an event about what is wrong with a device's tools.
+pub(crate) const WARNING: &str = "sinew/warning";
 /// The longest message of a change.
 const MAX_MESSAGE: usize = 240;
 /// Digits of the digest that names what is held back: 128 bits, so that no device can prepare two texts for one digest.

@@ -39,7 +39,12 @@ struct LabelMembers {
 
 impl LabelCall {
     /// The label that a call is for; `None` where it is for one device.
-    pub(crate) fn find(snapshot: &Snapshot, device: Option<&str>, request: &Request) -> Option<LabelCall> {
+    pub(crate) fn find(
+        snapshot: &Snapshot,
+        device: Option<&str>,
+        request: &Request,
+        lens: impl FnOnce() -> Lens,
+    ) -> Option<LabelCall> {
         if let Role::Device(_) = request.who.role {
             return None;
         }
@@ -51,8 +56,7 @@ impl LabelCall {
         if request.shape != Shape::Folded || !request.args.values().any(|value| named(value).is_some()) {
             return None;
         }
-        let variant = snapshot.fold.variants(&request.name).first()?;
-        let selector = &snapshot.groups[variant.group].offer.tools[variant.tool].selector;
+        let selector = &snapshot.find_seen(&request.name, &lens())?.selector;
         let label = named(request.args.get(selector)?)?;
         Some(LabelCall { label, selector: Some(selector.clone()) })
     }

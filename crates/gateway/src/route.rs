@@ -40,8 +40,8 @@ pub(crate) fn find<'s>(
             let offered = entry.offer.find(tool).filter(|offered| lens.sees(Holder { entry, offered }));
             let offered = offered.ok_or_else(|| {
                 let (title, name) = (entry.title(), clean_line(tool, 128));
-                let held = entry.held.as_ref().filter(|held| held.holds(tool));
-                let message = match (held, entry.withdrawn.get(tool)) {
+                let held = entry.held.as_ref().filter(|held| lens.knows_all() && held.holds(tool));
+                let message = match (held, entry.withdrawn.get(tool).filter(|_| lens.knows_all())) {
                     (Some(held), _) => {
                         format!("`{name}` of {title} is held back: {}", held.remedy(&entry.id).unwrap_or_default())
                     }

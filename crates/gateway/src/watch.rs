@@ -26,6 +26,23 @@ pub enum Update {
     Event { device: DeviceId },
 }
 
+impl Update {
+    /// Without the devices that are not to be told of.
+    fn keep(self, is_told: impl Fn(&DeviceId) -> bool) -> Update {
+        match self {
+            Update::Devices { mut changed, is_list } => {
+                changed.retain(is_told);
+                Update::Devices { is_list: is_list && !changed.is_empty(), changed }
+            }
+            other => other,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Update::Devices { changed, .. } if changed.is_empty())
+    }
+}
+
 /// A subscription to changes. A slow reader gets fewer notifications, but misses no change.
 pub struct Watch {
     gateway: Gateway,
@@ -89,9 +106,17 @@ impl Watch {
         };
         let update = match lens.hides_nothing() {
             true => compare(&before.devices, &self.seen.devices),
-            false => compare(&seen(&before), &seen(&self.seen)),
+            false => {
+                // A change of what the caller does not see is none.
+                let view = self.gateway.seen_by(&self.who);
+                let looks = |snapshot: &Snapshot, id: &DeviceId| {
+                    snapshot.entry(id.as_str()).filter(|entry| lens.sees_device(entry)).map(|entry| view.view(entry))
+                };
+                compare(&seen(&before), &seen(&self.seen))
+                    .map(|update| update.keep(|id| looks(&before, id) != looks(&self.seen, id)))
+            }
         };
-        self.unreported.extend(update);
+        self.unreported.extend(update.filter(|update| !update.is_empty()));
     }
 
     fn receive(&mut self, received: Result<DeviceId, RecvError>) {

@@ -200,6 +200,18 @@ impl Policy {
         decision
     }
 
+    /// Whether every tool that the device could have is hidden.
+    pub fn hides_device(&self, rights: &Rights, device: &DeviceFacts<'_>) -> bool {
+        let rules = rights.rules.iter().filter_map(|index| self.rule(*index));
+        let mut hiding = rules.filter(|rule| {
+            rule.r#do == Some(Verdict::Deny)
+                && rule.is_unconditional()
+                && rule.tools.is_everything()
+                && rule.on.matches(|selector| selector.matches(device, false))
+        });
+        hiding.next().is_some()
+    }
+
     /// Whether every call would be denied, whatever its arguments and the time. Such a tool is not listed.
     pub fn hides(&self, plan: &Plan) -> bool {
         if plan.refused {

@@ -40,6 +40,12 @@ impl Lens {
         !self.in_force.can_hide
     }
 
+    /// Whether the caller may read what is said about all tools of a device, such as which are held back. Whoever writes
+    /// the policy may.
+    pub(crate) fn knows_all(&self) -> bool {
+        self.hides_nothing() || self.rights.is_admin()
+    }
+
     pub(crate) fn sees_user_tools(&self) -> bool {
         self.sees_user_tools
     }
@@ -74,9 +80,11 @@ impl Lens {
         used.is_empty() || used.into_iter().any(|holder| self.sees(holder))
     }
 
-    /// A device is seen where one of its tools is, or where it has none.
+    /// A device is seen where one of its tools is. One without tools is seen unless a rule hides whatever it has.
     pub(crate) fn sees_device(&self, entry: &Arc<DeviceEntry>) -> bool {
         let tools = &entry.offer.tools;
-        self.hides_nothing() || tools.is_empty() || tools.iter().any(|offered| self.sees(Holder { entry, offered }))
+        self.knows_all()
+            || tools.iter().any(|offered| self.sees(Holder { entry, offered }))
+            || (tools.is_empty() && !self.in_force.hides_device(&self.rights, entry))
     }
 }

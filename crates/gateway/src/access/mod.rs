@@ -207,6 +207,13 @@ impl PolicyInForce {
         plan
     }
 
+    /// Whether every tool that the device could have is hidden.
+    pub(crate) fn hides_device(&self, rights: &Rights, entry: &DeviceEntry) -> bool {
+        let labels: Vec<&str> = entry.labels.iter().map(|label| label.as_str()).collect();
+        let kind = entry.kind();
+        self.policy.hides_device(rights, &self.device_facts(entry, &kind, &labels))
+    }
+
     fn make_plan(&self, rights: &Rights, holder: Holder<'_>) -> Plan {
         self.with_facts(holder, |device, tool| self.policy.plan(rights, device, tool))
     }

@@ -19,7 +19,7 @@ use super::faces::Faces;
 use super::forgetting::Forgetting;
 use super::now;
 use crate::builtin;
-use crate::held::{HeldTools, ToolsetChange};
+use crate::held::{HeldTools, ToolsetChange, WARNING};
 use crate::identity;
 use crate::labels::{self, Label};
 use crate::names::NameBook;
@@ -288,7 +288,7 @@ impl RegistryWriter {
     fn warn(&mut self, id: &DeviceId, warnings: Vec<String>) {
         for text in warnings {
             tracing::warn!(device = %id, "{text}");
-            self.add_event(id, Notice { topic: "sinew/warning".to_owned(), body: json!({ "text": text }) });
+            self.add_event(id, Notice { topic: WARNING.to_owned(), body: json!({ "text": text }) });
         }
     }
 

@@ -541,3 +541,46 @@ async fn check_policy(policy: &str) {
         }
     }
 }
+
+#[tokio::test]
+async fn nothing_tells_of_hidden_tools_by_labels_changes_or_missing_devices() {
+    let gateway = gateway_with(NO_TABLET);
+    let door = house(&gateway);
+    gateway.label("board-0001", &[Label::parse("home").unwrap()], &[]).unwrap();
+    // A label is answered like any other argument of a tool that does not exist.
+    let to_label = json!({"device": "label:home"});
+    let hidden = call_as(&gateway, tablet(), UNLOCK, to_label.clone()).await.unwrap_err();
+    let unknown = call_as(&gateway, tablet(), "no_such_tool", to_label).await.unwrap_err();
+    assert_eq!((hidden.kind, unknown.kind), (ErrorKind::UnknownTool, ErrorKind::UnknownTool));
+    // A hidden device stays hidden when it has no tools.
+    door.set_tools([]);
+    gateway.apply(sinew_tool::DeviceEvent::Changed(stay(&door)));
+    assert_eq!(gateway.seen_by(&tablet()).devices().len(), 1);
+    assert_eq!(gateway.seen_by(&admin()).devices().len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_held_back_of_a_hidden_tool_is_not_told() {
+    let gateway = gateway_with("[[rules]]\nid = 'no'\nwho = ['token:tablet']\ntools = ['self.unlock']\ndo = 'deny'\n");
+    let door = house(&gateway);
+    gateway.pin("board-0001", sinew_gateway::Follow::Nothing).unwrap();
+    let mut changed = unlock();
+    changed.description = "Open all doors.".to_owned();
+    door.set_tools([changed, set_volume()]);
+    gateway.apply(sinew_tool::DeviceEvent::Changed(stay(&door)));
+    let seen = gateway.seen_by(&tablet());
+    let told = format!("{:?} {:?}", seen.devices(), seen.events(None, None, 100).await.unwrap());
+    assert!(!told.contains("unlock"), "{told}");
+    let by_admin = gateway.seen_by(&admin());
+    assert_eq!(by_admin.device("board-0001").unwrap().quarantined, 1);
+    let request = Request::new(tablet(), "self.unlock", args(json!({})), "test");
+    let held = gateway.call_on("board-0001", request).await.unwrap_err();
+    assert!(!held.message.contains("held back"), "{held}");
+}
+
+#[tokio::test]
+async fn an_administrator_sees_devices_whatever_may_be_called() {
+    let gateway = gateway_with("read-only = true\n");
+    house(&gateway);
+    assert_eq!(gateway.seen_by(&admin()).devices().len(), 2);
+}
