@@ -11,7 +11,7 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
     let plain = |name: &str| name.to_lowercase().replace('_', "-");
     let wanted = plain(wanted);
     let (far, name) = names.into_iter().map(|name| (distance(&wanted, &plain(name)), name)).min()?;
-    let letters = name.chars().count().min(wanted.chars().count());
+    let letters = name.chars().count().max(wanted.chars().count());
     (far <= MAX_DISTANCE.min(letters / LETTERS_PER_DIFFERENCE)).then_some(name)
 }
 
