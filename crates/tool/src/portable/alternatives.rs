@@ -1,5 +1,7 @@
 //! `anyOf` and `oneOf`: side by side inside a schema, folded into one object at its root.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::Direction;
@@ -10,6 +12,10 @@ use super::sentences::{self, form, say};
 
 /// Every alternative repeats what they have in common, and models choose badly among many.
 const MOST_ALTERNATIVES: usize = 16;
+/// Alternatives that are compared with each other.
+const MOST_COMPARED: usize = 64;
+/// Parts of a schema that are copied for its alternatives, each of which holds what they have in common.
+const MOST_COPIED: usize = 50_000;
 /// Alternatives in the only alternative of the root; beyond this they are written as text.
 const MOST_FOLDED: usize = 4;
 
@@ -21,10 +27,18 @@ impl Rewriter<'_> {
         branches: &[Value],
         place: &SchemaPath<'_>,
     ) -> Part {
-        let mut levels: Vec<Level> = branches.iter().map(|branch| level.with(self.root, branch)).collect();
+        let common = level.common();
+        let (read, unread) = branches.split_at(readable(&common, branches));
+        let mut levels: Vec<Level> = read.iter().map(|branch| common.with(self.root, branch)).collect();
         levels.retain(|level| !level.is_impossible);
+        let (mut levels, is_repeated) = joined_values(&common, levels);
         let mut rules = Vec::new();
-        if keyword == "oneOf" && !self.all_disjoint(&levels) {
+        if !unread.is_empty() {
+            self.note(place.path, "more than 16 alternatives");
+            rules.push(format!("Or one of these forms: {}.", sentences::schema(self.root, &json!(unread))));
+        }
+        let is_exclusive = unread.is_empty() && !is_repeated && self.all_disjoint(&levels);
+        if keyword == "oneOf" && !is_exclusive {
             self.note(place.path, keyword);
             rules.extend(sentences::keyword(self.root, keyword, &json!(branches)));
         }
@@ -36,7 +50,6 @@ impl Rewriter<'_> {
         let before = levels.len();
         levels.retain(|level| !kinds(level, Direction::Input).is_null());
         let mut is_nullable = levels.len() < before;
-        let levels = joined_values(level, levels);
         let mut parts: Vec<Value> = Vec::new();
         for one in &levels {
             match self.part(one, &SchemaPath { depth: place.depth + 1, ..*place }) {
@@ -53,7 +66,7 @@ impl Rewriter<'_> {
         }
         if self.direction == Direction::Output {
             // A result that one form leaves open is open.
-            let is_open = is_nullable || parts.iter().any(|part| part.get("type").is_none());
+            let is_open = is_nullable || !unread.is_empty() || parts.iter().any(|part| part.get("type").is_none());
             if is_open || parts.is_empty() || parts.len() > MOST_ALTERNATIVES {
                 return Part::Listed(self.open(level));
             }
@@ -71,7 +84,7 @@ impl Rewriter<'_> {
     pub(super) fn joined(&mut self, parts: Vec<Value>, is_nullable: bool, place: &SchemaPath<'_>) -> Part {
         let mut distinct: Vec<Value> = Vec::new();
         for part in parts {
-            if !distinct.contains(&part) {
+            if distinct.len() >= MOST_COMPARED || !distinct.contains(&part) {
                 distinct.push(part);
             }
         }
@@ -94,7 +107,8 @@ impl Rewriter<'_> {
 
     fn all_disjoint(&self, levels: &[Level]) -> bool {
         let others = |at: usize| levels.iter().skip(at + 1);
-        levels.iter().enumerate().all(|(at, one)| others(at).all(|two| are_disjoint(self.root, one, two)))
+        levels.len() <= MOST_COMPARED
+            && levels.iter().enumerate().all(|(at, one)| others(at).all(|two| are_disjoint(self.root, one, two)))
     }
 
     /// Alternatives at the root become properties of one object, and the rule is written as text.
@@ -106,8 +120,16 @@ impl Rewriter<'_> {
                 return (folded, sentences);
             };
             self.note("", "alternatives at the root");
-            let Some(Value::Array(branches)) = folded.members.shift_remove(keyword) else { continue };
-            let possible = branches.into_iter().map(|branch| (folded.with(self.root, &branch), branch));
+            let Some(Value::Array(mut branches)) = folded.members.shift_remove(keyword) else { continue };
+            let common = folded.common();
+            let unread = branches.split_off(readable(&common, &branches));
+            if !unread.is_empty() {
+                // What they have in common is listed; the forms are written as text.
+                branches.extend(unread);
+                sentences.extend(sentences::keyword(self.root, keyword, &json!(branches)));
+                continue;
+            }
+            let possible = branches.into_iter().map(|branch| (common.with(self.root, &branch), branch));
             let possible =
                 possible.filter(|(level, _)| !level.is_impossible && kinds(level, Direction::Output).has_objects());
             let (mut levels, branches): (Vec<Level>, Vec<Value>) = possible.unzip();
@@ -135,7 +157,7 @@ impl Rewriter<'_> {
     fn rule_of_forms(&self, keyword: &str, branches: &[Value]) -> Option<String> {
         let own: Vec<Level> = branches.iter().map(|branch| Level::read(self.root, branch, &["#".to_owned()])).collect();
         let is_free = |level: &Level| level.required().is_empty();
-        let are_plain = own.iter().all(|level| self.is_plain_form(level, &own));
+        let are_plain = own.len() <= MOST_COMPARED && own.iter().all(|level| self.is_plain_form(level, &own));
         if !are_plain || (keyword == "oneOf" && own.iter().any(is_free)) {
             return sentences::keyword(self.root, keyword, &json!(branches));
         }
@@ -195,8 +217,22 @@ impl Rewriter<'_> {
     }
 }
 
-/// Alternatives that are only values become one list of values.
-fn joined_values(base: &Level, levels: Vec<Level>) -> Vec<Level> {
+/// How many of the alternatives are read.
+fn readable(base: &Level, branches: &[Value]) -> usize {
+    let weight: usize = base.members.values().map(weight).sum();
+    branches.len().min(MOST_ALTERNATIVES.max(MOST_COPIED / (1 + weight)))
+}
+
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Array(all) => 1 + all.iter().map(weight).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(weight).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// Alternatives that are only values become one list of values. Also whether a value is in several.
+fn joined_values(base: &Level, levels: Vec<Level>) -> (Vec<Level>, bool) {
     let annotations = ["type", "enum", "title", "description", "$comment", "deprecated"];
     let is_list = |level: &Level| {
         let has_only_values = level.members.keys().all(|keyword| annotations.contains(&keyword.as_str()));
@@ -206,12 +242,14 @@ fn joined_values(base: &Level, levels: Vec<Level>) -> Vec<Level> {
     let (lists, mut others): (Vec<Level>, Vec<Level>) = levels.into_iter().partition(is_list);
     if lists.len() < 2 {
         others.splice(0..0, lists);
-        return others;
+        return (others, false);
     }
     let text = |level: &Level, keyword: &str| level.members.get(keyword).and_then(Value::as_str).map(str::to_owned);
     let common = text(base, "description").unwrap_or_default();
     let mut texts: Vec<String> = Vec::from_iter(Some(common.clone()).filter(|common| !common.is_empty()));
     let mut all: Vec<Value> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut is_repeated = false;
     for list in &lists {
         let values = values(list).unwrap_or_default();
         let description = text(list, "description").map(|text| text.trim_start_matches(&common).trim().to_owned());
@@ -220,8 +258,11 @@ fn joined_values(base: &Level, levels: Vec<Level>) -> Vec<Level> {
             texts.push(format!("{}: {own}", sentences::values(&values)));
         }
         for value in values {
-            if !all.contains(&value) {
-                all.push(value);
+            // `1` and `1.0` are the same value.
+            let key = value.as_f64().map_or_else(|| value.to_string(), |number| number.to_string());
+            match seen.insert(key) {
+                true => all.push(value),
+                false => is_repeated = true,
             }
         }
     }
@@ -233,5 +274,5 @@ fn joined_values(base: &Level, levels: Vec<Level>) -> Vec<Level> {
         joined["description"] = json!(texts.join(" "));
     }
     others.insert(0, Level::read(&Value::Null, &joined, &base.trail));
-    others
+    (others, is_repeated)
 }

@@ -154,12 +154,19 @@ impl Level {
         }
     }
 
-    /// This level and a branch of it.
+    /// What the alternatives of this level have in common.
+    pub(super) fn common(&self) -> Level {
+        let is_common = |keyword: &String| !["anyOf", "oneOf"].contains(&keyword.as_str());
+        let members = self.members.iter().filter(|(keyword, _)| is_common(keyword));
+        let members = members.map(|(keyword, member)| (keyword.clone(), member.clone())).collect();
+        let (told, rests, trail) = (self.told.clone(), self.rests.clone(), self.trail.clone());
+        Level { members, told, rests, trail, circle: self.circle.clone(), ..*self }
+    }
+
+    /// This level, without alternatives, and one of them.
     pub(super) fn with(&self, root: &Value, branch: &Value) -> Level {
         let mut level = self.clone();
         level.above = level.trail.len();
-        level.members.shift_remove("anyOf");
-        level.members.shift_remove("oneOf");
         let own = level.members.shift_remove("description");
         level.take(root, branch, DEEPEST);
         let description = match (own, level.members.shift_remove("description")) {

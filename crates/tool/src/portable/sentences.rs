@@ -6,9 +6,9 @@ use super::branch::{Level, RestOfMembers, find, keys};
 use super::kind::values as values_of;
 
 /// A quoted schema or list costs no more than it did in the device's own schema, but a description must stay readable.
-const LONGEST_QUOTE: usize = 1_000;
+const LONGEST_QUOTE: usize = 500;
 /// Parts of a quoted schema: references that are written out multiply.
-const MOST_QUOTED: usize = 200;
+const MOST_QUOTED: usize = 100;
 
 pub(super) const ANYTHING: &str = "Any JSON value.";
 pub(super) const NESTED: &str = "Nested in the same way as its parent.";

@@ -282,6 +282,22 @@ fn no_alternative_is_lost_without_words() {
 }
 
 #[test]
+fn alternatives_of_a_large_schema_are_copied_within_bounds_and_the_rest_is_said() {
+    let members: serde_json::Map<String, Value> =
+        (0..800).map(|number| (format!("p{number}"), json!({"type": "string"}))).collect();
+    let forms: Vec<Value> = (0..1_000).map(|number| json!({"required": [format!("p{}", number % 800)]})).collect();
+    let large = json!({"type": "object", "properties": members, "oneOf": forms});
+    let portable = input(&json!({"type": "object", "properties": {"a": large.clone()}}));
+    let text = portable.schema["properties"]["a"]["anyOf"][0]["description"].as_str().unwrap().to_owned();
+    assert!(text.contains("Or one of these forms: [{\"required\":[\"p31\"]}"), "{text}");
+    assert!(text.contains("Exactly one of: [{\"required\":[\"p0\"]}"), "{text}");
+    let portable = input(&large);
+    assert_eq!(portable.schema["properties"].as_object().unwrap().len(), 800);
+    assert!(portable.notes[0].starts_with("Exactly one of: [{") && portable.notes[0].ends_with("and more."));
+    assert_eq!(output(&large).schema["properties"].as_object().unwrap().len(), 800);
+}
+
+#[test]
 fn what_stands_beside_any_value_is_said() {
     let anything = |text: &str| json!({"type": "string", "description": format!("Any JSON value. {text}")});
     property(json!({"not": {"type": "string"}}), anything(r#"Not: {"type":"string"}."#));
