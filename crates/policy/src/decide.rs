@@ -207,7 +207,7 @@ impl Policy {
             rule.r#do == Some(Verdict::Deny)
                 && rule.is_unconditional()
                 && rule.tools.is_everything()
-                && rule.on.matches(|selector| selector.matches(device, false))
+                && rule.on.matches(|selector| selector.match_of(device).is_some())
         });
         hiding.next().is_some()
     }
