@@ -26,6 +26,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("devices changes", &["sinew devices changes board-ddee01"]),
     ("devices accept", &["sinew devices accept board-ddee01 3f09a1c2d4e5f60718293a4b5c6d7e8f"]),
     ("approvals", &["sinew approvals", "sinew approvals approve 3f09a1"]),
+    ("approvals show", &["sinew approvals show 3f09a1"]),
     ("approvals approve", &["sinew approvals approve 3f09a1", "sinew approvals approve 3f09a1 --for 10m"]),
     ("approvals deny", &["sinew approvals deny 3f09a1"]),
     ("audit", &["sinew audit --since 1h", "sinew audit --device front-door --follow"]),
