@@ -270,7 +270,7 @@ fn unwritable(tools: &[MarkedTool]) -> String {
         Some(_) => None,
         None => Some(format!(
             "Left out: `{}` on {}; its name is too long or has control characters. Select it with a pattern.\n",
-            clean(&tool.tool),
+            sinew_tool::text::clean_line(&tool.tool, 64),
             clean(&tool.device)
         )),
     };
