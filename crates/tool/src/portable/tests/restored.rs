@@ -220,14 +220,16 @@ fn read_sentence<'a>(
         properties.insert(name.to_owned(), json!(false));
         return Some(after);
     }
-    if let Some((name, after)) = text.strip_prefix('`').and_then(|after| after.split_once("` is null or left out.")) {
-        properties.insert(name.to_owned(), json!({"type": "null"}));
-        return Some(after);
-    }
-    if let Some((name, after)) = text.strip_prefix('`').and_then(|after| after.split_once("` must be null.")) {
-        properties.insert(name.to_owned(), json!({"type": "null"}));
-        needed.push(name.to_owned());
-        return Some(after);
+    if let Some((name, after)) = text.strip_prefix('`').and_then(|after| after.split_once('`')) {
+        if let Some(after) = after.strip_prefix(" is null or left out.") {
+            properties.insert(name.to_owned(), json!({"type": "null"}));
+            return Some(after);
+        }
+        if let Some(after) = after.strip_prefix(" must be null.") {
+            properties.insert(name.to_owned(), json!({"type": "null"}));
+            needed.push(name.to_owned());
+            return Some(after);
+        }
     }
     None
 }
