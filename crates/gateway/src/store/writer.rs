@@ -169,7 +169,8 @@ impl StoreWriter {
         let newest = "SELECT hash IS NOT NULL AND version = 1 FROM audit ORDER BY id DESC LIMIT 1";
         let is_version_1 = self.db.query_row(newest, [], |row| row.get(0)).optional()?.unwrap_or(false);
         let is_mixed = "SELECT EXISTS (SELECT 1 FROM audit WHERE version > 1 AND hash IS NOT NULL)";
-        match is_version_1 && !self.db.query_row(is_mixed, [], |row| row.get::<_, bool>(0))? {
+        let is_mixed: bool = self.db.query_row(is_mixed, [], |row| row.get(0))?;
+        match is_version_1 && !is_mixed && self.unsealed_records() > 0 {
             true => self.add_seal(),
             false => Ok(()),
         }

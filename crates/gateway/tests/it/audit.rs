@@ -257,29 +257,74 @@ async fn without_the_key_nothing_is_checked_and_none_is_made() {
     assert!(!key.exists());
 }
 
-#[tokio::test]
-async fn records_of_the_format_before_are_sealed_before_the_chain_goes_on() {
+/// A state directory of format 8 with six records: hashes without a key, and one seal up to the record `sealed`.
+async fn recorded_in_format_8(sealed: i64) -> TempDir {
     let dir = recorded(5).await;
     let db = Connection::open(dir.path().join("gateway.db")).unwrap();
-    // As that version left it when it was killed: hashes without a key, and no seal for them.
     db.execute_batch("DELETE FROM seals").unwrap();
-    std::fs::write(dir.path().join("audit.seals"), "").unwrap();
     let mut previous = vec![0; 32];
-    for id in 1..=6 {
+    let mut seals = String::new();
+    for id in 1..=6_i64 {
         previous = unkeyed_hash(&db, id, &previous);
         db.execute("UPDATE audit SET hash = ? WHERE id = ?", rusqlite::params![previous, id]).unwrap();
+        if id == sealed {
+            let mac = seal_mac(dir.path(), id, &previous);
+            let seal = rusqlite::params![id, previous, mac];
+            db.execute("INSERT INTO seals (last, first, hash, at, mac) VALUES (?, 1, ?, 7, ?)", seal).unwrap();
+            let (hash, mac) = (hex(&previous), hex(&mac));
+            seals = format!("{}\n", json!({ "first": 1, "last": id, "hash": hash, "at": 7, "mac": mac }));
+        }
     }
+    std::fs::write(dir.path().join("audit.seals"), seals).unwrap();
     db.execute_batch(
         "ALTER TABLE audit DROP COLUMN version; ALTER TABLE audit DROP COLUMN text_digest;
          ALTER TABLE audit DROP COLUMN caller; ALTER TABLE audit DROP COLUMN decided; PRAGMA user_version = 8;",
     )
     .unwrap();
-    drop(db);
+    dir
+}
+
+/// Of the seal that covers the records from 1 to `last` and was made at 7.
+fn seal_mac(dir: &Path, last: i64, hash: &[u8]) -> Vec<u8> {
+    use hmac::{KeyInit as _, Mac as _};
+    let key = std::fs::read_to_string(dir.join("audit-key")).unwrap();
+    let mut mac = hmac::Hmac::<sha2::Sha256>::new_from_slice(key.trim().as_bytes()).unwrap();
+    mac.update(b"sinew seal");
+    [1, last, 7].iter().for_each(|number: &i64| mac.update(&number.to_le_bytes()));
+    mac.update(hash);
+    mac.finalize().into_bytes().to_vec()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test]
+async fn records_of_the_format_before_are_sealed_before_the_chain_goes_on() {
+    // Killed before the first seal, killed between two seals, and stopped, which seals everything.
+    for sealed in [0, 4, 6] {
+        let dir = recorded_in_format_8(sealed).await;
+        for records in [7, 8] {
+            let gateway = gateway_in(dir.path());
+            join(&gateway, Fake::new(1, [plain("x")]));
+            call(&gateway, "x", json!({})).await.unwrap();
+            let report = gateway.verify_audit().await.unwrap();
+            assert_eq!((faults(&report), report.records), (vec![], records), "sealed up to {sealed}");
+            gateway.close().await;
+            assert_eq!(faults(&verify_audit(dir.path()).unwrap()), [], "sealed up to {sealed}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_store_of_the_format_before_whose_newest_records_were_removed_opens_and_says_so() {
+    let dir = recorded_in_format_8(6).await;
+    tamper(dir.path(), "DELETE FROM audit WHERE id >= 5");
     let gateway = gateway_in(dir.path());
     join(&gateway, Fake::new(1, [plain("x")]));
     call(&gateway, "x", json!({})).await.unwrap();
-    let report = gateway.verify_audit().await.unwrap();
-    assert_eq!((faults(&report), report.sealed_until, report.records), (vec![], Some(6), 7));
+    let found = faults(&gateway.verify_audit().await.unwrap());
+    assert!(found.contains(&(AuditFault::Gap, 5)), "{found:?}");
 }
 
 #[tokio::test]
