@@ -1,12 +1,12 @@
 //! `anyOf` and `oneOf`: side by side inside a schema, folded into one object at its root.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
 use super::Direction;
 use super::branch::Level;
-use super::kind::{are_disjoint, kinds, values};
+use super::kind::{are_disjoint, kinds, only_value, values};
 use super::node::{Part, Rewriter, SchemaPath};
 use super::sentences::{self, form, say};
 
@@ -18,6 +18,8 @@ const MOST_COMPARED: usize = 64;
 const MOST_COPIED: usize = 50_000;
 /// Alternatives in the only alternative of the root; beyond this they are written as text.
 const MOST_FOLDED: usize = 4;
+/// Forms at the root in few words; beyond this they are quoted as they were written, and cut.
+const LONGEST_FORMS: usize = 4_000;
 
 impl Rewriter<'_> {
     pub(super) fn alternatives(
@@ -141,7 +143,7 @@ impl Rewriter<'_> {
                     folded = levels.swap_remove(0);
                 }
                 _ => {
-                    sentences.extend(self.rule_of_forms(keyword, &branches));
+                    sentences.extend(self.rule_of_forms(keyword, &folded, &branches));
                     folded = self.union(&folded, &levels);
                 }
             }
@@ -154,44 +156,44 @@ impl Rewriter<'_> {
     }
 
     /// Which of several forms must fit: in few words where these say all that the listed members do not.
-    fn rule_of_forms(&self, keyword: &str, branches: &[Value]) -> Option<String> {
+    fn rule_of_forms(&self, keyword: &str, base: &Level, branches: &[Value]) -> Option<String> {
         let own: Vec<Level> = branches.iter().map(|branch| Level::read(self.root, branch, &["#".to_owned()])).collect();
         let is_free = |level: &Level| level.required().is_empty();
-        let are_plain = own.len() <= MOST_COMPARED && own.iter().all(|level| self.is_plain_form(level, &own));
+        let alike = members_alike(base, &own);
+        let are_plain = own.len() <= MOST_COMPARED && own.iter().all(|level| self.is_plain_form(level, &alike));
+        let quoted = || sentences::keyword(self.root, keyword, &json!(branches));
         if !are_plain || (keyword == "oneOf" && own.iter().any(is_free)) {
-            return sentences::keyword(self.root, keyword, &json!(branches));
+            return quoted();
         }
         if own.iter().any(|level| is_free(level) && level.rests.is_empty()) {
             return None;
         }
         let which = if keyword == "oneOf" { "Exactly one" } else { "At least one" };
-        let forms: Vec<String> = own.iter().map(|level| form(self.root, level)).collect();
-        Some(format!("{which} of these forms: {}.", forms.join("; ")))
+        let forms = own.iter().map(|level| form(self.root, level)).collect::<Vec<_>>().join("; ");
+        if forms.len() > LONGEST_FORMS { quoted() } else { Some(format!("{which} of these forms: {forms}.")) }
     }
 
     /// Whether `form` says all about a form that the listed members do not.
-    fn is_plain_form(&self, level: &Level, all: &[Level]) -> bool {
-        let members = |level: &Level| level.members.get("properties").and_then(Value::as_object).cloned();
+    fn is_plain_form(&self, level: &Level, alike: &HashSet<&str>) -> bool {
         let known = ["type", "properties", "required", "title", "description", "$comment"];
         let has_known_keywords = level.members.keys().all(|keyword| known.contains(&keyword.as_str()));
         let is_closed_at_most = level.rests.iter().all(|rest| rest.is_closed() && rest.patterns.is_empty());
-        let is_told = |name: &str, schema: &Value| {
-            let is_only_value = values(&Level::read(self.root, schema, &[])).is_some_and(|values| values.len() == 1);
-            level.required().contains(&name) && is_only_value
-        };
-        let is_alike = |name: &str, schema: &Value| {
-            all.iter().filter_map(members).filter_map(|other| other.get(name).cloned()).all(|other| other == *schema)
-        };
-        let are_members_said =
-            members(level).iter().flatten().all(|(name, schema)| is_told(name, schema) || is_alike(name, schema));
         let is_readable = level.told.is_empty() && level.circle.is_none() && level.rests.len() <= 1;
-        has_known_keywords && is_closed_at_most && are_members_said && is_readable
+        let required: HashSet<&str> = level.required().into_iter().collect();
+        let is_told = |name: &str, schema: &Value| {
+            required.contains(name) && only_value(&Level::read(self.root, schema, &[])).is_some()
+        };
+        has_known_keywords
+            && is_closed_at_most
+            && is_readable
+            && level.properties().all(|(name, schema)| alike.contains(name.as_str()) || is_told(name, schema))
     }
 
     fn union(&self, base: &Level, levels: &[Level]) -> Level {
         let mut union = base.clone();
-        let properties = |level: &Level| level.members.get("properties").and_then(Value::as_object).cloned();
-        let all: Vec<Map<String, Value>> = levels.iter().map(|level| properties(level).unwrap_or_default()).collect();
+        let empty = Map::new();
+        let properties = |level| Level::property_map(level).unwrap_or(&empty);
+        let all: Vec<&Map<String, Value>> = levels.iter().map(properties).collect();
         let mut merged = Map::new();
         for name in all.iter().flat_map(|one| one.keys()) {
             if merged.contains_key(name) {
@@ -208,18 +210,43 @@ impl Rewriter<'_> {
             };
             merged.insert(name.clone(), schema);
         }
-        let first = levels.first().map(Level::required).unwrap_or_default();
-        let common: Vec<&str> =
-            first.into_iter().filter(|name| levels.iter().all(|level| level.required().contains(name))).collect();
+        let mut common = levels.first().map(Level::required).unwrap_or_default();
+        for level in levels.iter().skip(1) {
+            let required: HashSet<&str> = level.required().into_iter().collect();
+            common.retain(|name| required.contains(name));
+        }
         union.members.insert("properties".to_owned(), Value::Object(merged));
         union.members.insert("required".to_owned(), json!(common));
         union
     }
 }
 
+/// The members that the listed schema says all about: every form that has one says the same of it, and so do those
+/// that leave it to what they have in common.
+fn members_alike<'a>(base: &Level, forms: &'a [Level]) -> HashSet<&'a str> {
+    let mut said: HashMap<&str, (&Value, usize)> = HashMap::new();
+    let mut differing = HashSet::new();
+    for (name, schema) in forms.iter().flat_map(Level::properties) {
+        let (first, times) = said.entry(name.as_str()).or_insert((schema, 0));
+        *times += 1;
+        if *first != schema {
+            differing.insert(name.as_str());
+        }
+    }
+    let of_base = |name: &str| base.property_map().and_then(|members| members.get(name));
+    let is_alike = |name: &str, schema: &Value, times: usize| {
+        times == forms.len() || of_base(name).is_none_or(|of_base| of_base == schema)
+    };
+    said.retain(|name, (schema, times)| !differing.contains(name) && is_alike(name, schema, *times));
+    said.into_keys().collect()
+}
+
 /// How many of the alternatives are read.
 fn readable(base: &Level, branches: &[Value]) -> usize {
-    let weight: usize = base.members.values().map(weight).sum();
+    let members: usize = base.members.values().map(weight).sum();
+    let told: usize = base.told.iter().map(|told| 1 + told.sentence.len() / 50).sum();
+    let rests: usize = base.rests.iter().map(|rest| rest.names.len() + rest.patterns.len() + weight(&rest.rule)).sum();
+    let weight = members + told + rests;
     branches.len().min(MOST_ALTERNATIVES.max(MOST_COPIED / (1 + weight)))
 }
 

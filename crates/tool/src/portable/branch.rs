@@ -1,5 +1,7 @@
 //! References followed, `allOf` merged: one level of a schema as plain keywords.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::sentences;
@@ -85,6 +87,13 @@ impl Level {
                 "additionalProperties" if *member != Value::Bool(true) => self.rests.push(rest(members, member)),
                 "additionalProperties" => {}
                 "uniqueItems" if *member != Value::Bool(true) => {}
+                // Draft 04: whether the limit beside it is one.
+                "exclusiveMinimum" | "exclusiveMaximum" if member.is_boolean() => {
+                    let limit = members.get(if keyword == "exclusiveMinimum" { "minimum" } else { "maximum" });
+                    if let Some(limit) = limit.filter(|_| *member == Value::Bool(true)) {
+                        self.put(root, keyword, limit);
+                    }
+                }
                 "const" => self.put(root, "enum", &json!([member])),
                 _ => self.put(root, keyword, member),
             }
@@ -179,17 +188,23 @@ impl Level {
         level
     }
 
+    pub(super) fn property_map(&self) -> Option<&Map<String, Value>> {
+        self.members.get("properties").and_then(Value::as_object)
+    }
+
+    pub(super) fn properties(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.property_map().into_iter().flatten()
+    }
+
     /// The names of its members.
     pub(super) fn property_names(&self) -> Vec<String> {
         keys(self.members.get("properties"))
     }
 
     pub(super) fn required(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for name in self.members.get("required").and_then(Value::as_array).into_iter().flatten() {
-            names.extend(name.as_str().filter(|name| !names.contains(name)));
-        }
-        names
+        let mut seen = HashSet::new();
+        let names = self.members.get("required").and_then(Value::as_array).into_iter().flatten();
+        names.filter_map(Value::as_str).filter(|name| seen.insert(*name)).collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The kind of value that a schema describes.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::Direction;
@@ -94,7 +96,8 @@ pub(super) fn are_disjoint(root: &Value, one: &Level, two: &Level) -> bool {
         _ => false,
     };
     let are_objects = kinds_of_one == ["object"] && kinds_of_two == ["object"];
-    let both_need = |name: &&str| two.required().contains(name);
+    let needed_by_two: HashSet<&str> = two.required().into_iter().collect();
+    let both_need = |name: &&str| needed_by_two.contains(name);
     differ(one, two) || (are_objects && one.required().into_iter().filter(both_need).any(|name| tells_apart(&name)))
 }
 
@@ -143,6 +146,12 @@ pub(super) fn values(level: &Level) -> Option<Vec<Value>> {
         _ => true,
     };
     Some(values.iter().filter(|value| is_allowed(value)).cloned().collect())
+}
+
+/// The value, where only one is possible.
+pub(super) fn only_value(level: &Level) -> Option<Value> {
+    let [only] = <[Value; 1]>::try_from(values(level)?).ok()?;
+    Some(only)
 }
 
 pub(super) fn is_of(value: &Value, kind: &str) -> bool {

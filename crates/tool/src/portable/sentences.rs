@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::branch::{Level, RestOfMembers, find, keys};
-use super::kind::values as values_of;
+use super::kind::only_value;
 
 /// A quoted schema or list costs no more than it did in the device's own schema, but a description must stay readable.
 const LONGEST_QUOTE: usize = 500;
@@ -183,16 +183,12 @@ fn known_names(rest: &RestOfMembers) -> String {
 /// What a form at the root needs: its required members, with their value where only one is possible, and the only
 /// members it takes.
 pub(super) fn form(root: &Value, level: &Level) -> String {
-    let properties = level.members.get("properties").and_then(Value::as_object);
-    let only_value = |name: &str| {
-        let values = values_of(&Level::read(root, properties?.get(name)?, &[]))?;
-        <[Value; 1]>::try_from(values).ok()
-    };
+    let only = |name: &str| only_value(&Level::read(root, level.property_map()?.get(name)?, &[]));
     let parts: Vec<String> = level
         .required()
         .into_iter()
-        .map(|name| match only_value(name) {
-            Some([only]) => format!("`{name}` = {}", value(&only)),
+        .map(|name| match only(name) {
+            Some(only) => format!("`{name}` = {}", value(&only)),
             None => format!("`{name}`"),
         })
         .collect();

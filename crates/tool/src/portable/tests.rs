@@ -155,6 +155,51 @@ fn alternatives_at_the_root_become_properties_and_a_sentence() {
 }
 
 #[test]
+fn what_a_form_at_the_root_says_about_a_common_member_is_said() {
+    let portable = input(&json!({
+        "type": "object",
+        "properties": {"level": {"type": "integer"}, "a": {"type": "string"}, "b": {"type": "string"}},
+        "anyOf": [{"properties": {"level": {"minimum": 5}}, "required": ["a"]}, {"required": ["b"]}],
+    }));
+    let rule = r#"At least one of: [{"properties":{"level":{"minimum":5}},"required":["a"]},{"required":["b"]}]."#;
+    assert_eq!(portable.notes, [rule]);
+    let portable = input(&json!({
+        "type": "object",
+        "properties": {"level": {"type": "integer"}, "a": {"type": "string"}, "b": {"type": "string"}},
+        "anyOf": [
+            {"properties": {"level": {"minimum": 5}}, "required": ["a"]},
+            {"properties": {"level": {"minimum": 5}, "a": {"type": "string"}}, "required": ["b"]},
+        ],
+    }));
+    assert_eq!(portable.notes, ["At least one of these forms: `a`; `b`."], "every form and the base agree");
+    assert_eq!(portable.schema["properties"]["level"], json!({"type": "integer", "minimum": 5}));
+}
+
+#[test]
+fn many_forms_at_the_root_with_many_members_are_compared_once() {
+    let members: serde_json::Map<String, Value> =
+        (0..90).map(|number| (format!("{number:x}"), json!({"description": "d".repeat(1_000)}))).collect();
+    let form = |number: usize| json!({"properties": members, "required": [format!("r{number}")]});
+    let forms: Vec<Value> = (0..64).map(form).collect();
+    let portable = input(&json!({"type": "object", "anyOf": forms}));
+    assert!(portable.notes[0].starts_with("At least one of these forms: `r0`; `r1`;"), "{:?}", portable.notes);
+    assert_eq!(portable.schema["properties"].as_object().unwrap().len(), 90);
+}
+
+#[test]
+fn a_limit_that_is_exclusive_in_the_older_way_is_said() {
+    property(
+        json!({"type": "number", "minimum": 0, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false}),
+        json!({"type": "number", "minimum": 0, "maximum": 9, "description": "Greater than 0."}),
+    );
+    property(
+        json!({"type": "integer", "allOf": [{"maximum": 9, "exclusiveMaximum": true}, {"exclusiveMaximum": 8}]}),
+        json!({"type": "integer", "maximum": 9, "description": "Less than 8."}),
+    );
+    property(json!({"type": "number", "exclusiveMinimum": true}), json!({"type": "number"}));
+}
+
+#[test]
 fn all_of_is_merged() {
     listed(
         json!({"allOf": [
