@@ -46,7 +46,7 @@ async fn follow_file(
         return Ok(());
     };
     let mut before = read(&path).await;
-    let mut started_with = before.as_deref().and_then(parse);
+    let mut started_with = GatewayConfig::load(&path).ok().map(|config| config.to_value());
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}
@@ -95,10 +95,6 @@ async fn follow_file(
 
 async fn read(path: &std::path::Path) -> Option<String> {
     tokio::fs::read_to_string(path).await.ok()
-}
-
-fn parse(text: &str) -> Option<Value> {
-    GatewayConfig::parse(text).ok().map(|config| config.to_value())
 }
 
 /// Keys that differ and are not taken while the gateway runs.

@@ -13,7 +13,7 @@ use crate::check::CompiledSchema;
 use crate::prepare::SCHEMA_BUDGET;
 use crate::snapshot::DeviceEntry;
 use crate::specification;
-use crate::view::PublicTool;
+use crate::view::{DeviceView, PublicTool};
 
 const LIST_DEVICES: &str = "list_devices";
 const GET_DEVICE_EVENTS: &str = "get_device_events";
@@ -112,8 +112,7 @@ async fn in_background(
     done.unwrap_or_else(|error| Err(ToolError::new(ErrorKind::Internal, format!("the tool failed: {error}"))))
 }
 
-fn line(entry: &Arc<DeviceEntry>, tools: usize) -> Value {
-    let (state, remedy) = entry.state();
+fn line(entry: &Arc<DeviceEntry>, view: DeviceView) -> Value {
     let mut line = json!({"id": entry.id.as_str()});
     if let Some(name) = &entry.name {
         line["name"] = json!(**name);
@@ -122,9 +121,9 @@ fn line(entry: &Arc<DeviceEntry>, tools: usize) -> Value {
         line["labels"] = json!(entry.labels);
     }
     line["kind"] = json!(entry.kind());
-    line["state"] = json!(state);
-    line["tools"] = json!(tools);
-    if let Some(remedy) = remedy {
+    line["state"] = json!(view.state);
+    line["tools"] = json!(view.tools);
+    if let Some(remedy) = view.remedy {
         line["remedy"] = json!(remedy);
     }
     if let Some(words) = entry.instructions() {

@@ -357,6 +357,10 @@ async fn send(device: &dyn Device, call: Call) -> Result<Outcome, ToolError> {
 /// Errors of devices are read by people and models.
 fn clean_error(mut error: ToolError) -> ToolError {
     error.message = clean(&error.message, MAX_MESSAGE);
+    // Only the gateway asks people; a device that says so has acted or not, and nobody knows.
+    if error.kind == ErrorKind::ApprovalNeeded {
+        error.kind = ErrorKind::ActionFailed;
+    }
     if weigh_value(&error.details) > MAX_DETAILS {
         error.details = Value::Null;
     }

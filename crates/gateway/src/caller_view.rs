@@ -58,6 +58,11 @@ impl CallerView {
                 !names_tools(&event.topic)
                     && snapshot.entry(&event.device).is_some_and(|entry| self.lens.sees_device(entry))
             });
+            if !self.lens.knows_all() {
+                // How many tools a device has, with those that are hidden.
+                let own = page.events.iter_mut().filter(|event| event.topic.starts_with("sinew/"));
+                own.filter_map(|event| event.body.as_object_mut()).for_each(|body| drop(body.shift_remove("tools")));
+            }
         }
         Ok(page)
     }
@@ -69,8 +74,8 @@ impl CallerView {
         instructions(&seen)
     }
 
-    pub(crate) fn lines<T>(&self, line: impl Fn(&Arc<DeviceEntry>, usize) -> T) -> Vec<T> {
-        self.seen(&self.gateway.snapshot()).map(|entry| line(entry, self.count_tools(entry))).collect()
+    pub(crate) fn lines<T>(&self, line: impl Fn(&Arc<DeviceEntry>, DeviceView) -> T) -> Vec<T> {
+        self.seen(&self.gateway.snapshot()).map(|entry| line(entry, self.view(entry))).collect()
     }
 
     fn seen<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = &'a Arc<DeviceEntry>> {
@@ -85,12 +90,16 @@ impl CallerView {
 
     /// Without what would name tools that the caller does not see.
     pub(crate) fn view(&self, entry: &Arc<DeviceEntry>) -> DeviceView {
-        let view = entry.view();
+        let mut view = entry.view();
         let tools = self.count_tools(entry).min(view.tools);
+        if !self.lens.is_admin() {
+            // Of files that only whoever runs the gateway can change.
+            view.attributes.remove("problems");
+        }
         if self.lens.knows_all() {
             return DeviceView { tools, ..view };
         }
-        let remedy = view.remedy.filter(|_| entry.held.is_none());
+        let remedy = view.remedy.filter(|_| entry.held.is_none() && entry.withdrawn.is_empty());
         let withdrawn = Default::default();
         DeviceView { tools, remedy, quarantined: 0, withdrawn, warnings: Vec::new(), ..view }
     }

@@ -16,7 +16,7 @@ use crate::principal::Principal;
 use crate::view::Shape;
 
 /// Calls within calls; a routine of routines is fine, one that calls itself ends here.
-const MAX_DEPTH: u8 = 4;
+pub(crate) const MAX_DEPTH: u8 = 4;
 
 /// Where a call stands within others. The default is a call that came from outside.
 #[derive(Clone, Default)]
@@ -28,17 +28,19 @@ pub(crate) struct Nesting {
     pub is_detached: bool,
 }
 
-/// Calls that a person approved as parts of a larger one.
+/// Calls that a person approved as parts of a larger one, each under the policy of that moment.
 #[derive(Default)]
-pub(crate) struct AgreedCalls(Mutex<Vec<CallIdentity>>);
+pub(crate) struct AgreedCalls(Mutex<Vec<(String, CallIdentity)>>);
 
 impl AgreedCalls {
-    pub(crate) fn add(&self, calls: impl IntoIterator<Item = CallIdentity>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(calls);
+    pub(crate) fn add(&self, policy: &str, calls: impl IntoIterator<Item = CallIdentity>) {
+        let mut agreed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        agreed.extend(calls.into_iter().map(|call| (policy.to_owned(), call)));
     }
 
-    pub(crate) fn contains(&self, call: &CallIdentity) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(call)
+    pub(crate) fn contains(&self, policy: &str, call: &CallIdentity) -> bool {
+        let agreed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        agreed.iter().any(|(under, agreed)| under == policy && agreed == call)
     }
 }
 
@@ -56,6 +58,14 @@ pub(crate) struct AsCaller {
 }
 
 impl AsCaller {
+    /// A run can outlast the right to begin it.
+    fn check_token(&self) -> Result<(), ToolError> {
+        match self.gateway.tokens().is_valid(&self.who) {
+            true => Ok(()),
+            false => Err(ToolError::new(ErrorKind::PermissionDenied, "the token of the caller was revoked meanwhile")),
+        }
+    }
+
     pub(crate) fn time_left(&self) -> Duration {
         self.ends.saturating_duration_since(Instant::now())
     }
@@ -84,6 +94,7 @@ impl NestedCalls for AsCaller {
             is_confirmed: false,
         };
         Box::pin(async move {
+            self.check_token()?;
             if self.nesting.depth >= MAX_DEPTH {
                 let message = format!(
                     "`{}` was not called: calls are nested {MAX_DEPTH} deep already; does a routine call itself?",
@@ -97,7 +108,10 @@ impl NestedCalls for AsCaller {
     }
 
     fn agree<'a>(&'a self, calls: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>> {
-        Box::pin(self.gateway.agree(self, calls))
+        Box::pin(async move {
+            self.check_token()?;
+            self.gateway.agree(self, calls).await
+        })
     }
 
     fn within(&self, time: Duration) -> Arc<dyn NestedCalls> {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_steps::{RunReport, StepHost};
-use sinew_tool::{Args, BoxFuture, Caller, ErrorKind, NestedCalls, Outcome, ToolError};
+use sinew_tool::{Args, BoxFuture, Caller, ErrorKind, NestedCalls, Outcome, PlannedCall, ToolError};
 use tokio::time::Instant;
 
 use crate::routine::{LIMITS, Routine};
 use crate::runs::{Run, RunState};
 
-/// Between two tries of a step that waits for a person. Each try waits for the person too.
+/// Between two questions whether a person has decided. Each waits for the person too.
 const APPROVAL_PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct RunHost {
@@ -26,36 +26,36 @@ impl RunHost {
     pub(crate) async fn carry_out(self, routine: Arc<Routine>, args: Args) {
         let scope = routine.scope(&args);
         let planned = routine.steps.known_calls(&scope);
-        let agreed = self.patiently(&routine.tool.name, || self.calls.agree(&planned)).await;
-        let report = match agreed {
+        let report = match self.agree(&routine.tool.name, &planned).await {
             Ok(()) => sinew_steps::run(&routine.steps, &self, scope, &LIMITS).await,
             Err(failure) => RunReport { failure: Some(failure), ..RunReport::default() },
         };
         self.run.set(RunState::Ended(Arc::new(report)));
     }
 
-    /// Tries something until a person has decided about it. Nothing is sent before that, so trying again is safe.
-    async fn patiently<'a, T>(
-        &'a self,
-        tool: &str,
-        attempt: impl Fn() -> BoxFuture<'a, Result<T, ToolError>>,
-    ) -> Result<T, ToolError> {
+    /// Waits until a person has decided about these calls, where one must. Nothing is sent meanwhile.
+    async fn agree(&self, tool: &str, planned: &[PlannedCall]) -> Result<(), ToolError> {
         loop {
-            if self.run.cancel.is_cancelled() {
-                return Err(ToolError::new(ErrorKind::Cancelled, "the run was cancelled before this step"));
-            }
-            match attempt().await {
+            let agreed = tokio::select! {
+                agreed = self.calls.agree(planned) => agreed,
+                () = self.run.cancel.cancelled() => return Err(cancelled()),
+            };
+            match agreed {
                 Err(error) if error.kind == ErrorKind::ApprovalNeeded && self.began.elapsed() < LIMITS.time => {
                     self.run.set(RunState::Waiting { tool: tool.to_owned(), why: error.message });
                     tokio::select! {
                         () = tokio::time::sleep(APPROVAL_PAUSE) => {}
-                        () = self.run.cancel.cancelled() => {}
+                        () = self.run.cancel.cancelled() => return Err(cancelled()),
                     }
                 }
-                answer => return answer,
+                decided => return decided,
             }
         }
     }
+}
+
+fn cancelled() -> ToolError {
+    ToolError::new(ErrorKind::Cancelled, "the run was cancelled before this step")
 }
 
 impl StepHost for RunHost {
@@ -66,10 +66,16 @@ impl StepHost for RunHost {
         arguments: &'a Args,
     ) -> BoxFuture<'a, Result<Outcome, ToolError>> {
         Box::pin(async move {
+            if self.run.cancel.is_cancelled() {
+                return Err(cancelled());
+            }
+            let planned =
+                PlannedCall { device: device.map(str::to_owned), tool: tool.to_owned(), args: arguments.clone() };
+            self.agree(tool, std::slice::from_ref(&planned)).await?;
             self.run.set(RunState::Running { tool: tool.to_owned() });
             let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             self.caller.progress(f64::from(done) + 1.0, None, Some(tool));
-            self.patiently(tool, || self.calls.call(device, tool, arguments.clone())).await
+            self.calls.call(device, tool, planned.args).await
         })
     }
 

@@ -181,7 +181,9 @@ impl Run {
                 page["state"] = json!(state);
                 page["steps"] = steps(report);
                 match self.answer(report) {
-                    Ok(outcome) => page["result"] = outcome.structured.unwrap_or_else(|| json!(outcome.content.len())),
+                    Ok(outcome) => {
+                        page["result"] = outcome.structured.clone().unwrap_or_else(|| json!(outcome.joined_text()));
+                    }
                     Err(error) => page["error"] = json!(error.message),
                 }
             }

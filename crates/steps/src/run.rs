@@ -124,9 +124,8 @@ impl Runner<'_> {
             StepKind::Call { device, tool, arguments, save } => {
                 let arguments = self.fill(&Value::Object(arguments.clone()))?;
                 let arguments = arguments.as_object().cloned().unwrap_or_default();
-                let device = device.as_ref().map(|device| self.fill(device)).transpose()?;
-                let device = device.as_ref().and_then(Value::as_str);
-                let outcome = self.host.call(device, tool, &arguments).await?;
+                let device = self.device(device.as_ref())?;
+                let outcome = self.host.call(device.as_deref(), tool, &arguments).await?;
                 if let Some(name) = save {
                     let value = outcome.structured.clone().unwrap_or_else(|| json!({"text": outcome.joined_text()}));
                     self.scope.insert(name.clone(), value);
@@ -203,8 +202,8 @@ impl Runner<'_> {
                     compare(value, *comparison, with, &self.scope).map_err(wrong)
                 }
                 Condition::Screen { device, selector, is_there } => {
-                    let device = device.as_ref().map(|device| self.fill(device)).transpose()?;
-                    self.sees(device.as_ref().and_then(Value::as_str), selector, *is_there).await
+                    let device = self.device(device.as_ref())?;
+                    self.sees(device.as_deref(), selector, *is_there).await
                 }
                 Condition::All(parts) => {
                     for part in parts {
@@ -251,6 +250,15 @@ impl Runner<'_> {
             (false, true) => Err(format!("no element is {selector}")),
             (true, false) => Err(format!("an element is still {selector}")),
         })
+    }
+
+    /// The device that is meant. One that is named and turns out to be no text is not the same as none.
+    fn device(&self, written: Option<&Value>) -> Result<Option<String>, ToolError> {
+        match written.map(|device| self.fill(device)).transpose()? {
+            None => Ok(None),
+            Some(Value::String(device)) => Ok(Some(device)),
+            Some(other) => Err(wrong(format!("`device` must be the name of a device, and is {other}"))),
+        }
     }
 
     fn fill(&self, value: &Value) -> Result<Value, ToolError> {

@@ -14,7 +14,11 @@ use crate::gateway::Gateway;
 use crate::nested::AsCaller;
 use crate::route::{self, RequestedTool, Target};
 use crate::snapshot::Holder;
+use crate::store::hex;
 use crate::view::Shape;
+
+/// Whoever goes on after its call was answered asks again and again, so that it can be stopped in between.
+const DETACHED_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Gateway {
     /// Asks once for all of these calls that a person must approve. Calls to labels, and calls whose tool is not there
@@ -37,9 +41,16 @@ impl Gateway {
             match decision.verdict {
                 Verdict::Allow => {}
                 Verdict::Deny => return Err(denied(holder, &decision.reason)),
+                Verdict::Ask
+                    if caller
+                        .nesting
+                        .agreed
+                        .contains(in_force.policy().version(), &CallIdentity::of(holder, &args)) => {}
                 Verdict::Ask => {
-                    let spent = if caller.nesting.is_detached { Duration::ZERO } else { caller.time_left() };
-                    let patience = patience(&caller.who, &decision, spent);
+                    let patience = match caller.nesting.is_detached {
+                        true => DETACHED_PATIENCE,
+                        false => patience(&caller.who, &decision, caller.time_left()),
+                    };
                     wait = Some(wait.map_or(patience, |other: Duration| other.min(patience)));
                     waiting.push(CallIdentity::of(holder, &args));
                     shown.push(describe(&lens, holder, &args, &decision));
@@ -48,7 +59,8 @@ impl Gateway {
         }
         let (Some(wait), Some(first)) = (wait, waiting.first()) else { return Ok(()) };
         // No tool has the digest of a list, so that approving the steps approves nothing else.
-        let tools: Vec<Value> = waiting.iter().map(|call| json!([call.device, call.tool.hex()])).collect();
+        let tools = waiting.iter().map(|call| json!([call.device, call.tool.hex()]));
+        let tools: Vec<Value> = [json!(caller.tool)].into_iter().chain(tools).collect();
         let args: Vec<Value> = waiting.iter().map(|call| json!(call.args.hex())).collect();
         let call = CallIdentity {
             device: first.device.clone(),
@@ -58,7 +70,10 @@ impl Gateway {
         let binding =
             Binding { principal: caller.who.id.clone(), policy: lens.in_force().policy().version().to_owned(), call };
         let Some(on) = snapshot.devices.iter().find(|entry| entry.info.key.0 == first.device) else { return Ok(()) };
-        let (shown, args_digest) = (Value::Array(shown).to_string(), binding.call.args.hex());
+        let shown = Value::Array(shown).to_string();
+        // Keyed, as in every record: a plain digest gives short secrets away.
+        let args_digest = hex(&self.recorder().key.digest(json!(binding.call.args.hex()).to_string().as_bytes()));
+        let policy = binding.policy.clone();
         if shown.len() > MAX_SHOWN_ARGS {
             return Err(too_long_to_approve(&caller.tool, &on.title(), shown.len()));
         }
@@ -75,7 +90,7 @@ impl Gateway {
         let asking = Asking { binding, on: on.id.clone(), request, args_digest, who: caller.who.clone() };
         match self.access().approvals.ask(asking, wait).await? {
             Answer::Approved(_) => {
-                caller.nesting.agreed.add(waiting);
+                caller.nesting.agreed.add(&policy, waiting);
                 Ok(())
             }
             Answer::Denied { by } => {

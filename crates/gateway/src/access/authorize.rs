@@ -65,7 +65,7 @@ impl Access {
                 record.note_decision(&verdict(", confirmed by the caller"));
                 false
             }
-            Verdict::Ask if agreement.calls.contains(&CallIdentity::of(holder, args)) => {
+            Verdict::Ask if agreement.calls.contains(in_force.policy().version(), &CallIdentity::of(holder, args)) => {
                 record.note_decision(&verdict(", approved as a part of a larger call"));
                 false
             }

@@ -7,6 +7,7 @@ use sinew_policy::{Plan, Rights};
 use sinew_tool::ToolUse;
 
 use super::PolicyInForce;
+use crate::nested::MAX_DEPTH;
 use crate::snapshot::{DeviceEntry, Holder, Snapshot};
 
 #[derive(Clone)]
@@ -46,6 +47,10 @@ impl Lens {
         self.hides_nothing() || self.rights.is_admin()
     }
 
+    pub(crate) fn is_admin(&self) -> bool {
+        self.rights.is_admin()
+    }
+
     pub(crate) fn sees_user_tools(&self) -> bool {
         self.sees_user_tools
     }
@@ -69,15 +74,19 @@ impl Lens {
     pub(crate) fn sees(&self, holder: Holder<'_>) -> bool {
         holder.offered.is_seen(self.sees_user_tools)
             && (self.hides_nothing() || !self.in_force.policy().hides(&self.plan(holder)))
-            && holder.offered.tool.uses.iter().all(|tool| self.sees_use(tool))
+            && holder.offered.tool.uses.iter().all(|tool| self.sees_use(tool, MAX_DEPTH))
     }
 
-    /// Whether a tool that another one calls is seen on one device at least, or is not there at all.
-    fn sees_use(&self, tool: &ToolUse) -> bool {
-        // What is two calls deep is checked when it is called.
-        let mut used = self.snapshot.used(tool);
-        used.retain(|holder| holder.offered.tool.uses.is_empty());
-        used.is_empty() || used.into_iter().any(|holder| self.sees(holder))
+    /// Whether a tool that another one calls is seen on one device at least, or is not there at all. Calls end at a
+    /// depth, so what is deeper is never called.
+    fn sees_use(&self, tool: &ToolUse, depth: u8) -> bool {
+        let used = self.snapshot.used(tool);
+        let sees = |holder: &Holder<'_>| {
+            let is_listed = holder.offered.is_seen(self.sees_user_tools)
+                && (self.hides_nothing() || !self.in_force.policy().hides(&self.plan(*holder)));
+            is_listed && (depth == 0 || holder.offered.tool.uses.iter().all(|tool| self.sees_use(tool, depth - 1)))
+        };
+        used.is_empty() || used.iter().any(sees)
     }
 
     /// A device is seen where one of its tools is. One without tools is seen unless a rule hides whatever it has.

@@ -39,9 +39,6 @@ impl NestedCalls for Resident {
         args: Args,
     ) -> BoxFuture<'a, Result<Outcome, ToolError>> {
         Box::pin(async move {
-            if tool == "unlock" && !*self.0.is_approved.lock().unwrap() {
-                return Err(ToolError::new(ErrorKind::ApprovalNeeded, "a person must approve it"));
-            }
             self.0.calls.lock().unwrap().push(format!("{}{tool} {}", device.unwrap_or_default(), json!(args)));
             match tool {
                 "fail" => Err(ToolError::new(ErrorKind::ElementNotFound, "no such button")),
@@ -56,8 +53,15 @@ impl NestedCalls for Resident {
     }
 
     fn agree<'a>(&'a self, calls: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>> {
-        self.0.planned.lock().unwrap().extend(calls.iter().map(|call| call.tool.clone()));
-        Box::pin(std::future::ready(Ok(())))
+        let mut planned = self.0.planned.lock().unwrap();
+        planned.extend(calls.iter().map(|call| call.tool.clone()));
+        // A part of a larger question is asked about when it is called.
+        let asks = matches!(calls, [only] if only.tool == "unlock") && !*self.0.is_approved.lock().unwrap();
+        let answer = match asks {
+            true => Err(ToolError::new(ErrorKind::ApprovalNeeded, "a person must approve it")),
+            false => Ok(()),
+        };
+        Box::pin(std::future::ready(answer))
     }
 
     fn within(&self, _: Duration) -> Arc<dyn NestedCalls> {
@@ -130,8 +134,8 @@ async fn steps_are_calls_and_the_answer_is_what_they_return() {
     let outcome = bench.call("quiet", json!({})).await.unwrap();
     assert_eq!(outcome.structured, Some(json!({"was": 70})));
     assert_eq!(bench.calls(), ["kitchenstatus {}", "set {\"to\":70}"]);
-    // Only what can be told before the first step is agreed to in advance.
-    assert_eq!(*bench.house.planned.lock().unwrap(), ["status"]);
+    // What can be told before the first step is agreed to in advance, and every step again when it comes.
+    assert_eq!(*bench.house.planned.lock().unwrap(), ["status", "status", "set"]);
     let names: Vec<String> = bench.device.tools().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(names, ["quiet", "get_run", "cancel_run"]);
 }
@@ -213,4 +217,16 @@ async fn a_thousand_runs_at_once_all_end() {
     let answers = futures_util::future::join_all(calls).await;
     assert!(answers.iter().all(Result::is_ok));
     assert_eq!(bench.calls().len(), 1_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_waits_for_a_person_can_be_cancelled() {
+    let bench = Bench::with(&[("leave", "- call: count\n- call: unlock")]).await;
+    let error = bench.call("leave", json!({})).await.unwrap_err();
+    let run = json!({"run": error.details["run"]});
+    bench.call("cancel_run", run.clone()).await.unwrap();
+    *bench.house.is_approved.lock().unwrap() = true;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let page = bench.call("get_run", run).await.unwrap().structured.unwrap();
+    assert_eq!((&page["state"], bench.calls().len()), (&json!("cancelled"), 1), "{page}");
 }
