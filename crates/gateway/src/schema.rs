@@ -74,11 +74,46 @@ pub(crate) fn output(schema: &Value, warnings: &mut Vec<String>) -> Option<Value
 
 /// The argument that selects the device: `device`, or another word where the tool has its own.
 pub(crate) fn selector(input: &Value) -> String {
-    let own = input.get("properties").and_then(Value::as_object);
-    let is_free = |word: &String| own.is_none_or(|own| !own.contains_key(word));
+    let own = argument_names(input);
+    let is_free = |word: &String| !own.contains(word.as_str());
     let words = ["device", "on_device"].into_iter().map(str::to_owned);
     let numbered = (2..).map(|number| format!("on_device_{number}"));
     words.chain(numbered).find(is_free).unwrap_or_default()
+}
+
+/// The arguments that a schema names, wherever it does: a tool may have its `device` in one of several forms only.
+fn argument_names(root: &Value) -> HashSet<&str> {
+    let mut names = HashSet::new();
+    let mut seen = HashSet::new();
+    let mut unread = vec![root];
+    while let Some(schema) = unread.pop() {
+        let Value::Object(members) = schema else { continue };
+        if !seen.insert(std::ptr::from_ref(schema)) {
+            continue;
+        }
+        for (keyword, member) in members {
+            match (keyword.as_str(), member) {
+                ("properties", Value::Object(all)) => names.extend(all.keys().map(String::as_str)),
+                ("required", Value::Array(all)) => names.extend(all.iter().filter_map(Value::as_str)),
+                ("dependentRequired" | "dependentSchemas" | "dependencies", Value::Object(all)) => {
+                    names.extend(all.keys().map(String::as_str));
+                    names.extend(all.values().filter_map(Value::as_array).flatten().filter_map(Value::as_str));
+                    unread.extend(all.values());
+                }
+                ("propertyNames", Value::Object(rule)) => {
+                    let listed = rule.get("enum").and_then(Value::as_array).into_iter().flatten();
+                    names.extend(listed.chain(rule.get("const")).filter_map(Value::as_str));
+                }
+                ("allOf" | "anyOf" | "oneOf", Value::Array(parts)) => unread.extend(parts),
+                ("if" | "then" | "else" | "not", part) => unread.push(part),
+                ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
+                    unread.extend(target.strip_prefix('#').and_then(|pointer| root.pointer(pointer)));
+                }
+                _ => {}
+            }
+        }
+    }
+    names
 }
 
 /// The input schema with the selecting argument. It lists no devices, so that fifty boards cost no
@@ -328,5 +363,37 @@ mod tests {
         assert_eq!(with(&["device", "on_device"]), "on_device_2");
         let schema = with_selector(&json!({"type": "object", "additionalProperties": false}), "device");
         assert_eq!(schema["properties"]["device"]["type"], "string");
+    }
+    #[test]
+    fn the_selector_steps_aside_for_an_argument_that_is_named_anywhere() {
+        let own = json!({"properties": {"device": {"type": "integer"}}});
+        for named in [
+            json!({"allOf": [own]}),
+            json!({"anyOf": [{"required": ["room"]}, own]}),
+            json!({"oneOf": [{"allOf": [{"$ref": "#/$defs/own"}]}], "$defs": {"own": own}}),
+            json!({"$ref": "#/$defs/first", "$defs": {"first": {"$ref": "#/$defs/own"}, "own": own}}),
+            json!({"required": ["device"]}),
+            json!({"if": {"required": ["a"]}, "then": {"required": ["device"]}}),
+            json!({"if": {"required": ["a"]}, "else": own}),
+            json!({"not": {"required": ["device"]}}),
+            json!({"dependentRequired": {"a": ["device"]}}),
+            json!({"dependentSchemas": {"a": own}}),
+            json!({"dependencies": {"device": ["a"]}}),
+            json!({"propertyNames": {"enum": ["device", "a"]}}),
+        ] {
+            assert_eq!(selector(&named), "on_device", "{named}");
+        }
+        let circle = json!({
+            "allOf": [{"$ref": "#"}, {"$ref": "#/$defs/own"}, {"required": ["on_device"]}],
+            "$defs": {"own": {"allOf": [{"$ref": "#/$defs/own"}, own]}},
+        });
+        assert_eq!(selector(&circle), "on_device_2");
+        for other in [
+            json!({"properties": {"a": own}}),
+            json!({"$defs": {"unused": own}}),
+            json!({"properties": {"a": {"enum": ["device"]}}}),
+        ] {
+            assert_eq!(selector(&other), "device", "{other}");
+        }
     }
 }
