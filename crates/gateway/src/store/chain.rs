@@ -47,6 +47,15 @@ impl AuditKey {
         mac.finalize().into_bytes().into()
     }
 
+    /// Of a statement about the chain; `what` keeps the kinds of them apart.
+    pub(super) fn hash_of<const N: usize>(&self, what: &[u8], numbers: [i64; N], hash: &Hash) -> Hash {
+        let mut mac = self.start();
+        mac.update(what);
+        numbers.iter().for_each(|number| mac.update(&number.to_le_bytes()));
+        mac.update(hash);
+        mac.finalize().into_bytes().into()
+    }
+
     /// Of the text that is kept of the arguments, where that is not all of them.
     pub(super) fn text_digest(&self, kept: KeptArgs, text: &str) -> Option<Hash> {
         (kept != KeptArgs::Whole).then(|| {
@@ -111,6 +120,38 @@ impl ChainHead {
         };
         ChainHead { id, hash: fields.hash(key, &self.hash) }
     }
+}
+
+/// Writes a record after `head`, and returns it as the new one.
+pub(super) fn append(db: &Connection, key: &AuditKey, head: ChainHead, row: &AuditRow) -> rusqlite::Result<ChainHead> {
+    let text_digest = key.text_digest(row.kept, &row.args);
+    let next = head.next(key, row, text_digest.as_ref());
+    let mut insert = db.prepare_cached(
+        "INSERT INTO audit (version, id, hash, kind, at, principal, door, device, tool, name, caller, decided, args_digest, text_digest, args, kept, outcome, duration_us, bytes)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    insert.execute(params![
+        VERSION,
+        next.id,
+        next.hash,
+        row.kind.word(),
+        row.at,
+        row.principal,
+        row.door,
+        row.device.as_ref().map(DeviceId::as_str),
+        row.tool,
+        row.name,
+        row.caller,
+        row.decided,
+        row.args_digest,
+        text_digest,
+        row.args,
+        row.kept.number(),
+        row.outcome,
+        row.duration_us,
+        row.bytes
+    ])?;
+    Ok(next)
 }
 
 /// For the benchmark: how long it takes to digest the arguments of so many calls, and to chain and seal their records,
@@ -196,6 +237,14 @@ const REMOVAL: &str = "remove_records";
 /// The name of the record about seals that were not in their file.
 const RESTORATION: &str = "restore_seals";
 
+/// The name of the record about records of an older format that had no seal.
+const TAKEOVER: &str = "take_over_records";
+
+/// Says in the chain itself that an upgrade sealed these records, which nothing proved until then.
+pub(super) fn takeover(key: &AuditKey, first: i64, last: i64, at: i64) -> AuditRow {
+    gateway_record(key, TAKEOVER, &json!({ "first": first, "last": last }), at)
+}
+
 /// Says in the chain itself that retention removed the records up to `until`: without it, they were removed by somebody.
 pub(super) fn removal(key: &AuditKey, until: i64, at: i64) -> AuditRow {
     gateway_record(key, REMOVAL, &json!({ "until": until }), at)
@@ -249,6 +298,8 @@ pub(super) fn chain_event(record: &RecordFields<'_>, args: &str) -> Option<Chain
     }
 }
 
+const SEAL: &[u8] = b"sinew seal";
+
 /// Vouches for the records from `first` to `last`: whoever has no key cannot make one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditSeal {
@@ -264,12 +315,12 @@ pub struct AuditSeal {
 
 impl AuditSeal {
     pub(super) fn new(key: &AuditKey, first: i64, head: ChainHead, at: i64) -> AuditSeal {
-        let mac = seal_mac(key, first, head.id, &head.hash, at);
+        let mac = key.hash_of(SEAL, [first, head.id, at], &head.hash);
         AuditSeal { first, last: head.id, hash: hex(&head.hash), at, mac: hex(&mac) }
     }
 
     pub(super) fn is_genuine(&self, key: &AuditKey) -> bool {
-        hex(&seal_mac(key, self.first, self.last, &self.hash(), self.at)) == self.mac
+        hex(&key.hash_of(SEAL, [self.first, self.last, self.at], &self.hash())) == self.mac
     }
 
     pub(super) fn hash(&self) -> Hash {
@@ -299,19 +350,19 @@ pub(super) fn first_record(db: &Connection) -> rusqlite::Result<Option<i64>> {
     db.query_row("SELECT min(id) FROM audit WHERE hash IS NOT NULL AND id > 0", [], |row| row.get(0))
 }
 
+/// The first record that no seal covers yet.
+pub(super) fn first_unsealed(db: &Connection, head: ChainHead) -> rusqlite::Result<i64> {
+    Ok(match last_seal(db)? {
+        Some(seal) => seal.last + 1,
+        None => first_record(db)?.unwrap_or(head.id + 1),
+    })
+}
+
 /// The seals after the one of the record `last`, oldest first.
 pub(super) fn seals_after(db: &Connection, last: i64, limit: i64) -> rusqlite::Result<Vec<AuditSeal>> {
     let mut select =
         db.prepare_cached("SELECT last, first, hash, at, mac FROM seals WHERE last > ? ORDER BY last LIMIT ?")?;
     select.query_map([last, limit], AuditSeal::read)?.collect()
-}
-
-fn seal_mac(key: &AuditKey, first: i64, last: i64, hash: &Hash, at: i64) -> Hash {
-    let mut mac = key.start();
-    mac.update(b"sinew seal");
-    [first, last, at].iter().for_each(|number| mac.update(&number.to_le_bytes()));
-    mac.update(hash);
-    mac.finalize().into_bytes().into()
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::chain::AuditKey;
 use super::format;
 use crate::settings::OpenError;
 
@@ -58,15 +59,15 @@ impl StoreLocation {
 }
 
 /// Opens the store for writing; creates it where there is none.
-pub(super) fn open(location: &StoreLocation) -> Result<Connection, OpenError> {
+pub(super) fn open(location: &StoreLocation, key: &AuditKey) -> Result<Connection, OpenError> {
     let refused = |error: rusqlite::Error| location.refused(&error);
     let db = match location {
         StoreLocation::Memory(uri) => {
             let db = Connection::open(uri).map_err(refused)?;
-            format::create(&db).map_err(refused)?;
+            format::create(&db, key).map_err(refused)?;
             db
         }
-        StoreLocation::File(file) => open_file(location, file)?,
+        StoreLocation::File(file) => open_file(location, file, key)?,
     };
     prepare(&db).map_err(refused)?;
     Ok(db)
@@ -90,13 +91,13 @@ pub(super) fn open_reader(location: &StoreLocation) -> Result<Connection, OpenEr
 /// 5 s: longer than any commit or checkpoint takes; the lock file keeps other gateways out.
 const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
 
-fn open_file(location: &StoreLocation, file: &Path) -> Result<Connection, OpenError> {
+fn open_file(location: &StoreLocation, file: &Path, key: &AuditKey) -> Result<Connection, OpenError> {
     let failed = |what, source| OpenError::Io { what, path: file.to_owned(), source };
     let length = match std::fs::metadata(file) {
         Ok(about) if about.len() == 0 => return Err(location.damaged("it is empty")),
         Ok(about) => about.len(),
         Err(error) if error.kind() == IoErrorKind::NotFound => {
-            create(location, file)?;
+            create(location, file, key)?;
             0
         }
         Err(error) => return Err(failed("open the store", error)),
@@ -106,7 +107,7 @@ fn open_file(location: &StoreLocation, file: &Path) -> Result<Connection, OpenEr
     let db = Connection::open(file).map_err(refused)?;
     let found = check_format(location, file, &db, length)?;
     if found < format::CURRENT {
-        migrate(location, file, &db, found)?;
+        migrate(location, file, &db, key, found)?;
     }
     match format::missing(&db).map_err(refused)? {
         None => Ok(db),
@@ -175,7 +176,7 @@ fn check_log_alone(location: &StoreLocation, file: &Path) -> Result<(), OpenErro
 }
 
 /// A new store gets its name when it is complete: whatever interrupts this, no half of a store is left behind.
-fn create(location: &StoreLocation, file: &Path) -> Result<(), OpenError> {
+fn create(location: &StoreLocation, file: &Path, key: &AuditKey) -> Result<(), OpenError> {
     let failed = |what| move |source| OpenError::Io { what, path: file.to_owned(), source };
     check_log_alone(location, file)?;
     let new = beside(file, ".new");
@@ -184,7 +185,7 @@ fn create(location: &StoreLocation, file: &Path) -> Result<(), OpenError> {
     }
     create_private(&new).map_err(failed("create the store"))?;
     let made = Connection::open(&new).and_then(|db| {
-        format::create(&db)?;
+        format::create(&db, key)?;
         db.close().map_err(|(_, error)| error)
     });
     made.map_err(|error| location.refused(&error))?;
@@ -192,10 +193,16 @@ fn create(location: &StoreLocation, file: &Path) -> Result<(), OpenError> {
 }
 
 /// Changes the format, after a copy of the store as it was is on disk beside it.
-fn migrate(location: &StoreLocation, file: &Path, db: &Connection, found: i64) -> Result<(), OpenError> {
+fn migrate(
+    location: &StoreLocation,
+    file: &Path,
+    db: &Connection,
+    key: &AuditKey,
+    found: i64,
+) -> Result<(), OpenError> {
     let copy = beside(file, &format!(".format-{found}"));
     keep_copy(db, &copy).map_err(|error| location.refused(&error))?;
-    format::migrate(db, found).map_err(|error| OpenError::Migration {
+    format::migrate(db, key, found).map_err(|error| OpenError::Migration {
         path: file.to_owned(),
         found,
         known: format::CURRENT,
@@ -282,7 +289,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let location = StoreLocation::new(Some(&dir.path().join("gateway.db")));
         let StoreLocation::File(file) = &location else { panic!("a file was asked for") };
-        create(&location, file).unwrap();
+        create(&location, file, &AuditKey::new("key")).unwrap();
         let whole = std::fs::read(file).unwrap();
         let roots = "SELECT name, rootpage FROM sqlite_master WHERE type = 'table'";
         let roots: Vec<(String, usize)> = {

@@ -7,6 +7,9 @@
 
 use rusqlite::Connection;
 
+use super::beginning::ChainBeginning;
+use super::chain::AuditKey;
+
 /// The tables of 0.1.0, which are format 1.
 pub(super) const FIRST: &str = "
     CREATE TABLE devices (
@@ -84,27 +87,37 @@ const MIGRATIONS: &[Migration] = &[
      ALTER TABLE audit ADD COLUMN text_digest BLOB;
      ALTER TABLE audit ADD COLUMN caller TEXT;
      ALTER TABLE audit ADD COLUMN decided TEXT;",
+    // 10: where the chain begins, and the last record whose hash has no key (`beginning.rs`).
+    "CREATE TABLE chain_beginning (
+         first INTEGER NOT NULL, unkeyed_until INTEGER NOT NULL, unkeyed_hash BLOB NOT NULL, mac BLOB NOT NULL
+     );",
 ];
 
 /// The format this code reads and writes, in SQLite's `user_version`.
 pub(super) const CURRENT: i64 = 1 + MIGRATIONS.len() as i64;
 
+/// From this format on a store states where its chain begins.
+const WITH_BEGINNING: i64 = 10;
+
 /// Makes the tables in an empty database.
-pub(super) fn create(db: &Connection) -> rusqlite::Result<()> {
+pub(super) fn create(db: &Connection, key: &AuditKey) -> rusqlite::Result<()> {
     in_transaction(db, || {
         db.execute_batch(FIRST)?;
-        run_steps(db, 1)
+        run_steps(db, key, 1)
     })
 }
 
 /// Takes a store of an older format to the current one: wholly, or not at all.
-pub(super) fn migrate(db: &Connection, from: i64) -> rusqlite::Result<()> {
-    in_transaction(db, || run_steps(db, from))
+pub(super) fn migrate(db: &Connection, key: &AuditKey, from: i64) -> rusqlite::Result<()> {
+    in_transaction(db, || run_steps(db, key, from))
 }
 
-fn run_steps(db: &Connection, from: i64) -> rusqlite::Result<()> {
+fn run_steps(db: &Connection, key: &AuditKey, from: i64) -> rusqlite::Result<()> {
     let missing = MIGRATIONS.iter().skip(usize::try_from(from - 1).unwrap_or(0));
     missing.into_iter().try_for_each(|step| db.execute_batch(step))?;
+    if from < WITH_BEGINNING {
+        ChainBeginning::state(db, key, from)?;
+    }
     db.pragma_update(None, "user_version", CURRENT)
 }
 
@@ -120,7 +133,7 @@ fn in_transaction(db: &Connection, change: impl FnOnce() -> rusqlite::Result<()>
 /// The first table or column that a store of the current format must have and this one lacks.
 pub(super) fn missing(db: &Connection) -> rusqlite::Result<Option<String>> {
     let model = Connection::open_in_memory()?;
-    create(&model)?;
+    create(&model, &AuditKey::new(""))?;
     let found = columns(db)?;
     Ok(columns(&model)?.into_iter().find(|column| !found.contains(column)))
 }
@@ -140,9 +153,10 @@ mod tests {
     #[test]
     fn a_new_store_has_the_tables_of_a_migrated_one() {
         let (new, old) = (Connection::open_in_memory().unwrap(), Connection::open_in_memory().unwrap());
-        create(&new).unwrap();
+        let key = AuditKey::new("key");
+        create(&new, &key).unwrap();
         old.execute_batch(FIRST).unwrap();
-        migrate(&old, 1).unwrap();
+        migrate(&old, &key, 1).unwrap();
         assert_eq!(columns(&new).unwrap(), columns(&old).unwrap());
         assert_eq!(missing(&old), Ok(None));
     }
@@ -154,7 +168,7 @@ mod tests {
         // As an interrupted migration without a transaction would have left it.
         db.execute_batch("PRAGMA user_version = 1; CREATE INDEX audit_of_device ON audit (device, id);").unwrap();
         let before = columns(&db).unwrap();
-        assert!(migrate(&db, 1).is_err());
+        assert!(migrate(&db, &AuditKey::new("key"), 1).is_err());
         assert_eq!(columns(&db).unwrap(), before);
         let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
         assert_eq!(version, 1);

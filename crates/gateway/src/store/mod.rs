@@ -4,9 +4,10 @@
 //! calls share one commit. A call that ends while nobody writes is written by its own task. Queries have a
 //! connection and a thread of their own, so that no commit waits for them. Neighbours: `file.rs` (opening the file), `format.rs` (its tables),
 //! `writer.rs` (who writes), `health.rs` (whether that works), `rows.rs` (what is written), `chain.rs` (how audit records
-//! hang together), `seals.rs` (where seals go), `verify.rs` (whether the audit is whole), `reader.rs` (who reads), `read.rs`
+//! hang together), `beginning.rs` (where they begin), `seals.rs` (where seals go), `verify.rs` (whether the audit is whole), `reader.rs` (who reads), `read.rs`
 //! (what is asked).
 
+mod beginning;
 mod chain;
 mod events;
 mod file;
@@ -85,7 +86,7 @@ impl Store {
         is_pinned: &dyn Fn(&DeviceKey) -> bool,
     ) -> Result<(Store, StoredState), OpenError> {
         let location = StoreLocation::new(file);
-        let mut db = file::open(&location)?;
+        let mut db = file::open(&location, &key)?;
         let refused = |error: rusqlite::Error| location.refused(&error);
         let loaded = rows::load(&mut db, is_pinned).map_err(refused)?;
         let waiting_events = Arc::new(AtomicUsize::new(0));
@@ -304,7 +305,7 @@ pub(crate) fn check_closed(dir: &Path) -> Result<(), OpenError> {
 /// Verifies the audit of a state directory that no gateway uses.
 pub(crate) fn verify_closed(dir: &Path, key: AuditKey) -> Result<AuditReport, OpenError> {
     let location = StoreLocation::new(Some(&dir.join("gateway.db")));
-    let db = file::open(&location)?;
+    let db = file::open(&location, &key)?;
     let path = dir.join(seals::FILE);
     let seals = seals::read_file(&path).map_err(|source| OpenError::Io { what: "read the seals in", path, source })?;
     let verify = || {

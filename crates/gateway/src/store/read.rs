@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn calls_of_a_device_are_found_by_an_index_and_others_from_the_newest_on() {
         let db = Connection::open_in_memory().unwrap();
-        super::super::format::create(&db).unwrap();
+        super::super::format::create(&db, &super::super::AuditKey::new("key")).unwrap();
         let plan = |filter: AuditFilter| -> String {
             let sql = format!("EXPLAIN QUERY PLAN {}", records_sql(&filter));
             let values = params![

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, Row, params};
 
+use super::beginning::ChainBeginning;
 use super::chain::{
     AuditKey, AuditSeal, ChainEvent, ChainHead, Hash, RecordFields, VERSION, chain_event, first_record, last_seal,
     seals_after,
@@ -32,8 +33,8 @@ pub(super) struct Verification {
     next_seal: Option<AuditSeal>,
     /// Up to where the chain itself says that retention removed records.
     removal: i64,
-    /// The version of the last record that was checked.
-    version: i64,
+    /// The last record whose hash needs no key.
+    unkeyed: ChainHead,
     /// Up to which record this looks; what is written later is not looked at.
     until: i64,
 }
@@ -48,15 +49,23 @@ impl Verification {
         report.seals = db.query_row("SELECT count(*) FROM seals", [], |row| row.get(0))?;
         report.sealed_until = sealed.map(|seal| seal.last);
         let first_seal = seals_after(db, 0, 1)?.into_iter().next();
-        let begins = match &first_seal {
-            Some(seal) => seal.first,
-            None => first_record(db)?.unwrap_or(until + 1),
+        let stated = ChainBeginning::load(db, &key)?;
+        let begins = match (stated, &first_seal) {
+            (Some(stated), _) => stated.first,
+            (None, Some(seal)) => seal.first,
+            (None, None) => first_record(db)?.unwrap_or(until + 1),
         };
         let unchained = "SELECT count(*) FROM audit WHERE hash IS NULL AND id > 0 AND id < ?";
         report.unchained = db.query_row(unchained, [begins], |row| row.get(0))?;
         let at = ChainHead::begin(begins - 1);
-        let mut verification = Verification { key, report, at, next_seal: None, removal: 0, version: 1, until };
-        verification.check_seals(db)?;
+        let unkeyed = stated.map_or(at, |stated| stated.unkeyed);
+        let mut verification = Verification { key, report, at, next_seal: None, removal: 0, unkeyed, until };
+        if stated.is_none() {
+            let text = "the store does not state with this audit-key where its chain begins: that was removed or \
+                        changed, or the key was replaced";
+            verification.problem(AuditFault::Changed, 0, text.to_owned());
+        }
+        verification.check_seals(db, stated.map(|stated| stated.first))?;
         verification.check_outsiders(db, begins)?;
         verification.check_unsealed(begins);
         verification.next_seal = seals_after(db, verification.at.id, 1)?.into_iter().next();
@@ -64,9 +73,8 @@ impl Verification {
         Ok(verification)
     }
 
-    /// Each seal must be genuine and begin where the one before it ends.
-    fn check_seals(&mut self, db: &Connection) -> rusqlite::Result<()> {
-        let mut expected = None;
+    /// Each seal must be genuine and begin where the one before it ends, and the first where the chain does.
+    fn check_seals(&mut self, db: &Connection, mut expected: Option<i64>) -> rusqlite::Result<()> {
         let mut select = db.prepare("SELECT last, first, hash, at, mac FROM seals ORDER BY last")?;
         for seal in select.query_map([], AuditSeal::read)? {
             let seal = seal?;
@@ -245,15 +253,22 @@ impl Verification {
         self.report.records += 1;
         // The stored hash, so that one changed record is one problem.
         self.at = ChainHead { id, hash: stored.unwrap_or(hash) };
+        self.reach_last_unkeyed();
     }
 
-    /// Records of version 1 come before those of version 2, and only a seal proves them.
-    fn may_be_version(&mut self, fields: &RecordFields<'_>) -> bool {
-        let before = std::mem::replace(&mut self.version, fields.version);
-        let is_sealed = self.report.sealed_until.is_some_and(|last| fields.id <= last);
+    /// Records of version 1 are those up to the one that the upgrade stated with the key.
+    fn may_be_version(&self, fields: &RecordFields<'_>) -> bool {
         match fields.version {
-            1 => before == 1 && is_sealed,
+            1 => fields.id <= self.unkeyed.id,
             version => version == VERSION,
+        }
+    }
+
+    fn reach_last_unkeyed(&mut self) {
+        if self.at.id == self.unkeyed.id && self.at.hash != self.unkeyed.hash {
+            let text =
+                format!("among the records up to {}, which an older version wrote, some were changed", self.at.id);
+            self.problem(AuditFault::Changed, self.at.id, text);
         }
     }
 

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use sinew_tool::DeviceId;
 use tokio::sync::{broadcast, oneshot};
 
+use super::beginning::ChainBeginning;
 use super::chain::{self, AuditKey, AuditSeal, ChainHead};
 use super::health::{StoreHealth, is_about_content};
 use super::rows::{EventRow, Write};
@@ -129,10 +130,13 @@ impl StoreWriter {
         if let Some((first, last)) = missing {
             tracing::error!("the audit lacks the records {first} to {last}: they were sealed and then removed");
         }
-        let unsealed = match chain::last_seal(&db)? {
-            Some(seal) => seal.last + 1,
-            None => chain::first_record(&db)?.unwrap_or(head.id + 1),
-        };
+        if ChainBeginning::load(&db, &key)?.is_none() {
+            tracing::error!(
+                "the chain of the audit was not begun with this audit-key: put the key back from a backup; without it \
+                 nothing proves the records so far"
+            );
+        }
+        let unsealed = chain::first_unsealed(&db, head)?;
         let mut writer = StoreWriter {
             db,
             last_commit: Instant::now(),
@@ -157,23 +161,10 @@ impl StoreWriter {
             last_probe: Instant::now(),
         };
         writer.count_events()?;
-        writer.transact(|writer| {
-            writer.seal_version_1()?;
-            lost_seals.map_or(Ok(()), |lost| writer.write_record(&chain::restoration(&writer.key, lost, now())))
-        })?;
-        Ok(writer)
-    }
-
-    /// Records of version 1 are proven by seals alone, so those without one get it before the first of version 2 follows.
-    fn seal_version_1(&mut self) -> rusqlite::Result<()> {
-        let newest = "SELECT hash IS NOT NULL AND version = 1 FROM audit ORDER BY id DESC LIMIT 1";
-        let is_version_1 = self.db.query_row(newest, [], |row| row.get(0)).optional()?.unwrap_or(false);
-        let is_mixed = "SELECT EXISTS (SELECT 1 FROM audit WHERE version > 1 AND hash IS NOT NULL)";
-        let is_mixed: bool = self.db.query_row(is_mixed, [], |row| row.get(0))?;
-        match is_version_1 && !is_mixed && self.unsealed_records() > 0 {
-            true => self.add_seal(),
-            false => Ok(()),
+        if let Some(lost) = lost_seals {
+            writer.transact(|writer| writer.write_record(&chain::restoration(&writer.key, lost, now())))?;
         }
+        Ok(writer)
     }
 
     /// Writes one call down in its caller's own time, unless calls come in quick succession. Also says whether this is
@@ -349,34 +340,7 @@ impl StoreWriter {
     }
 
     fn write_record(&mut self, row: &AuditRow) -> rusqlite::Result<()> {
-        let text_digest = self.key.text_digest(row.kept, &row.args);
-        let next = self.head.next(&self.key, row, text_digest.as_ref());
-        let mut insert = self.db.prepare_cached(
-            "INSERT INTO audit (version, id, hash, kind, at, principal, door, device, tool, name, caller, decided, args_digest, text_digest, args, kept, outcome, duration_us, bytes)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        )?;
-        insert.execute(params![
-            chain::VERSION,
-            next.id,
-            next.hash,
-            row.kind.word(),
-            row.at,
-            row.principal,
-            row.door,
-            row.device.as_ref().map(DeviceId::as_str),
-            row.tool,
-            row.name,
-            row.caller,
-            row.decided,
-            row.args_digest,
-            text_digest,
-            row.args,
-            row.kept.number(),
-            row.outcome,
-            row.duration_us,
-            row.bytes
-        ])?;
-        self.head = next;
+        self.head = chain::append(&self.db, &self.key, self.head, row)?;
         Ok(())
     }
 

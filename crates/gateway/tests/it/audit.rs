@@ -154,6 +154,78 @@ async fn nobody_without_the_key_can_say_that_retention_removed_records() {
     }
 }
 
+/// Something is found, also after gateways used the store.
+async fn assert_found(dir: &Path, what: &str) {
+    assert!(!faults(&verify_audit(dir).unwrap()).is_empty(), "{what}");
+    for _ in 0..2 {
+        let gateway = gateway_in(dir);
+        join(&gateway, Fake::new(1, [plain("x")]));
+        call(&gateway, "x", json!({})).await.unwrap();
+        gateway.close().await;
+        assert!(!faults(&verify_audit(dir).unwrap()).is_empty(), "{what}, and the gateway went on");
+    }
+}
+
+#[tokio::test]
+async fn a_forged_chain_of_the_older_version_never_becomes_genuine() {
+    for sealed in [None, Some(4), Some(6)] {
+        let dir = match sealed {
+            None => recorded(5).await,
+            Some(sealed) => {
+                let dir = recorded_in_format_8(sealed).await;
+                gateway_in(dir.path()).close().await;
+                dir
+            }
+        };
+        tamper(
+            dir.path(),
+            "DELETE FROM seals; DELETE FROM audit WHERE id > 6; UPDATE audit SET principal = 'eve' WHERE id = 3",
+        );
+        std::fs::write(dir.path().join("audit.seals"), "").unwrap();
+        let db = Connection::open(dir.path().join("gateway.db")).unwrap();
+        db.execute_batch("UPDATE audit SET version = 1, text_digest = NULL").unwrap();
+        let mut previous = vec![0; 32];
+        for id in 1..=6_i64 {
+            previous = unkeyed_hash(&db, id, &previous);
+            db.execute("UPDATE audit SET hash = ? WHERE id = ?", rusqlite::params![previous, id]).unwrap();
+        }
+        drop(db);
+        assert_found(dir.path(), &format!("sealed up to {sealed:?}")).await;
+    }
+}
+
+#[tokio::test]
+async fn records_cannot_be_passed_off_as_those_of_a_version_without_a_chain() {
+    let unchain = "DELETE FROM seals; UPDATE audit SET hash = NULL, args_digest = x'', principal = 'eve'; ";
+    let statements = [
+        ("kept", ""),
+        ("removed", "DELETE FROM chain_beginning"),
+        ("changed", "UPDATE chain_beginning SET first = 7, unkeyed_until = 6"),
+        ("of another type", "UPDATE chain_beginning SET mac = 'x'"),
+    ];
+    for (statement, sql) in statements {
+        for is_file_gone in [true, false] {
+            let dir = recorded(5).await;
+            tamper(dir.path(), &format!("{unchain}{sql}"));
+            let seals = dir.path().join("audit.seals");
+            match is_file_gone {
+                true => std::fs::remove_file(seals).unwrap(),
+                false => std::fs::write(seals, "").unwrap(),
+            }
+            assert_found(dir.path(), &format!("the beginning {statement}, the file gone {is_file_gone}")).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_without_the_key_of_its_chain_proves_nothing_of_it() {
+    let dir = recorded(5).await;
+    std::fs::remove_file(dir.path().join("audit-key")).unwrap();
+    let gateway = gateway_in(dir.path());
+    let report = gateway.verify_audit().await.unwrap();
+    assert!(report.problems[0].message.contains("the key was replaced"), "{report:?}");
+}
+
 #[tokio::test]
 async fn nobody_without_the_key_can_make_the_whole_chain_again() {
     let dir = recorded(20).await;
@@ -278,7 +350,8 @@ async fn recorded_in_format_8(sealed: i64) -> TempDir {
     std::fs::write(dir.path().join("audit.seals"), seals).unwrap();
     db.execute_batch(
         "ALTER TABLE audit DROP COLUMN version; ALTER TABLE audit DROP COLUMN text_digest;
-         ALTER TABLE audit DROP COLUMN caller; ALTER TABLE audit DROP COLUMN decided; PRAGMA user_version = 8;",
+         ALTER TABLE audit DROP COLUMN caller; ALTER TABLE audit DROP COLUMN decided;
+         DROP TABLE chain_beginning; PRAGMA user_version = 8;",
     )
     .unwrap();
     dir
@@ -304,16 +377,28 @@ async fn records_of_the_format_before_are_sealed_before_the_chain_goes_on() {
     // Killed before the first seal, killed between two seals, and stopped, which seals everything.
     for sealed in [0, 4, 6] {
         let dir = recorded_in_format_8(sealed).await;
+        // The upgrade says in the chain which records it sealed.
+        let taken_over = u64::from(sealed < 6);
         for records in [7, 8] {
             let gateway = gateway_in(dir.path());
             join(&gateway, Fake::new(1, [plain("x")]));
             call(&gateway, "x", json!({})).await.unwrap();
             let report = gateway.verify_audit().await.unwrap();
-            assert_eq!((faults(&report), report.records), (vec![], records), "sealed up to {sealed}");
+            assert_eq!((faults(&report), report.records), (vec![], records + taken_over), "sealed up to {sealed}");
             gateway.close().await;
             assert_eq!(faults(&verify_audit(dir.path()).unwrap()), [], "sealed up to {sealed}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_state_its_beginning_yet_is_whole_after_the_upgrade() {
+    let dir = recorded(5).await;
+    tamper(dir.path(), "DROP TABLE chain_beginning; PRAGMA user_version = 9");
+    assert_eq!(faults(&verify_audit(dir.path()).unwrap()), []);
+    tamper(dir.path(), "UPDATE audit SET hash = NULL; DELETE FROM seals");
+    std::fs::write(dir.path().join("audit.seals"), "").unwrap();
+    assert_found(dir.path(), "the hashes removed").await;
 }
 
 #[tokio::test]
