@@ -6,7 +6,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -17,17 +17,26 @@ use super::chain::{AuditSeal, first_record, seals_after};
 /// One seal a line, as JSON, oldest first.
 pub(super) const FILE: &str = "audit.seals";
 
-/// Seals that can be in the database and not in the file yet: a gateway that is killed leaves no more of them out.
-pub(super) const MAX_ON_THEIR_WAY: usize = 8;
+/// Seals that can be in the database and not in the file yet: one that is being written, and two of the transaction
+/// that waits for it.
+const MAX_ON_THEIR_WAY: usize = 3;
+
+/// Whether a gateway that was killed can have left so many of the newest seals out of the file. The first seal of a file
+/// is waited for, so without it there is no second.
+pub(super) fn may_be_on_their_way(missing: usize, is_file_empty: bool) -> bool {
+    missing <= if is_file_empty { 1 } else { MAX_ON_THEIR_WAY }
+}
 
 /// A line of the file is shorter.
 const MAX_LINE: u64 = 1 << 10;
 
-/// Takes seals and never waits for the disk.
+/// Takes seals and waits for the disk only where the one before is not written yet.
 pub(super) struct SealOutput {
     listeners: broadcast::Sender<AuditSeal>,
     /// `None` where the store is in memory, and once it is closed.
     thread: Option<(SyncSender<AuditSeal>, JoinHandle<()>)>,
+    /// Says that the first seal of the file is written; `None` once it is.
+    first_written: Option<Receiver<()>>,
 }
 
 impl SealOutput {
@@ -38,38 +47,45 @@ impl SealOutput {
         store: Option<&Path>,
         listeners: broadcast::Sender<AuditSeal>,
     ) -> io::Result<(SealOutput, Option<usize>)> {
-        let Some(store) = store else { return Ok((SealOutput { listeners, thread: None }, None)) };
+        let Some(store) = store else { return Ok((SealOutput { listeners, thread: None, first_written: None }, None)) };
         let is_gone = !store.with_file_name(FILE).exists() && first_record(db).map_err(io::Error::other)?.is_some();
         let mut file = SealFile::open(store)?;
-        let missing = seals_after(db, last_in_file(&file.path)?, i64::MAX).map_err(io::Error::other)?;
-        let lost = (is_gone || missing.len() > MAX_ON_THEIR_WAY).then_some(missing.len());
+        let last = last_in_file(&file.path)?;
+        let missing = seals_after(db, last, i64::MAX).map_err(io::Error::other)?;
+        let lost = (is_gone || !may_be_on_their_way(missing.len(), last == 0)).then_some(missing.len());
         if let Some(lost) = lost {
             tracing::error!(path = %file.path.display(), lost, "the file with the seals of the audit was removed or shortened");
         }
         file.append(&missing)?;
-        let (seals, inbox) = sync_channel::<AuditSeal>(MAX_ON_THEIR_WAY / 2);
+        let is_empty = file.file.metadata()?.len() == 0;
+        let (written, first_written) = sync_channel(1);
+        let (seals, inbox) = sync_channel::<AuditSeal>(0);
         let for_thread = listeners.clone();
         let thread = std::thread::Builder::new().name("sinew-seals".to_owned()).spawn(move || {
             // What cannot be written is tried again with the next seal, so that the file has no gap.
             let mut unwritten: Vec<AuditSeal> = Vec::new();
-            while let Ok(first) = inbox.recv() {
-                unwritten.push(first);
-                unwritten.extend(inbox.try_iter().take(MAX_ON_THEIR_WAY / 2 - 2));
+            while let Ok(seal) = inbox.recv() {
+                unwritten.push(seal);
                 match file.append(&unwritten) {
                     Ok(()) => unwritten.drain(..).for_each(|seal| drop(for_thread.send(seal))),
                     Err(error) => {
                         tracing::error!(path = %file.path.display(), %error, "a seal of the audit could not be written");
                     }
                 }
+                let _ = written.try_send(());
             }
         })?;
-        Ok((SealOutput { listeners, thread: Some((seals, thread)) }, lost))
+        let first_written = is_empty.then_some(first_written);
+        Ok((SealOutput { listeners, thread: Some((seals, thread)), first_written }, lost))
     }
 
-    pub(super) fn send(&self, seal: AuditSeal) {
+    pub(super) fn send(&mut self, seal: AuditSeal) {
         match &self.thread {
             Some((seals, _)) => drop(seals.send(seal)),
             None => drop(self.listeners.send(seal)),
+        }
+        if let Some(written) = self.first_written.take() {
+            let _ = written.recv();
         }
     }
 

@@ -12,7 +12,7 @@ use super::chain::{
     AuditKey, AuditSeal, ChainEvent, ChainHead, Hash, RecordFields, VERSION, chain_event, first_record, last_seal,
     seals_after,
 };
-use super::seals::MAX_ON_THEIR_WAY;
+use super::seals::may_be_on_their_way;
 use super::writer::SEAL_RECORDS;
 use crate::shared::KeptArgs;
 use crate::view::{AuditFault, AuditProblem, AuditReport};
@@ -173,7 +173,10 @@ impl Verification {
         let mut select = db.prepare("SELECT last FROM seals WHERE last <= ? ORDER BY last")?;
         let seals: Vec<i64> = select.query_map([self.until], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
         let on_their_way = seals.iter().rev().take_while(|last| !in_file.contains(last)).count();
-        let expected = if on_their_way > MAX_ON_THEIR_WAY { seals.len() } else { seals.len() - on_their_way };
+        let expected = match may_be_on_their_way(on_their_way, in_file.is_empty()) {
+            true => seals.len() - on_their_way,
+            false => seals.len(),
+        };
         for last in seals[..expected].iter().filter(|last| !in_file.contains(last)) {
             self.problem(AuditFault::Seal, *last, format!("audit.seals lacks the seal up to record {last}"));
         }

@@ -283,7 +283,9 @@ async fn a_seal_file_that_was_removed_or_shortened_is_found_and_not_repaired_in_
         std::fs::write(path, lines.collect::<String>()).unwrap();
     };
     type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
-    let damages: [Damage<'_>; 3] = [
+    let damages: [Damage<'_>; 5] = [
+        ("emptied", &|dir| shorten(dir, &|_| false)),
+        ("shortened by four", &|dir| shorten(dir, &|index| index < 8)),
         ("removed", &|dir| std::fs::remove_file(dir.join("audit.seals")).unwrap()),
         ("shortened", &|dir| shorten(dir, &|index| index == 0)),
         ("a line taken out", &|dir| shorten(dir, &|index| index != 5)),
@@ -306,6 +308,16 @@ async fn a_seal_file_that_was_removed_or_shortened_is_found_and_not_repaired_in_
             "{what}, and the gateway went on: {found:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn an_emptied_seal_file_is_found_beside_two_seals() {
+    let dir = recorded(3).await;
+    let gateway = gateway_in(dir.path());
+    assert!(call(&gateway, "nothing", json!({})).await.is_err());
+    gateway.close().await;
+    std::fs::write(dir.path().join("audit.seals"), "").unwrap();
+    assert_found(dir.path(), "emptied").await;
 }
 
 #[tokio::test]
