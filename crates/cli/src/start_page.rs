@@ -119,7 +119,7 @@ impl StartPage {
         text.push_str(&printer.fact("Boards", &addresses.devices_url));
         let more = self.remote_boards_url.iter().chain(addresses.mqtt_url.iter().filter(|_| is_verbose));
         text.extend(more.map(|url| printer.fact("", url)));
-        if let Some(url) = addresses.ota_url.as_ref().filter(|_| is_verbose || !self.remote_hosts.is_empty()) {
+        if let Some(url) = addresses.ota_url.as_ref().filter(|_| is_verbose || self.remote_boards_url.is_some()) {
             text.push_str(&printer.fact("Board setup", &format!("{url} (OTA address of your own boards)")));
         }
         if let Some(fingerprint) = &addresses.fingerprint {

@@ -49,7 +49,8 @@ pub(crate) fn read(text: &str) -> Result<Yaml, YamlError> {
 }
 
 fn syntax(error: &ScanError) -> YamlError {
-    YamlError { line: error.marker().line(), message: format!("this is not YAML: {}", error.info()) }
+    let hint = "; write a `${reference}` within braces in quotes";
+    YamlError { line: error.marker().line(), message: format!("this is not YAML: {}{hint}", error.info()) }
 }
 
 #[derive(Default)]

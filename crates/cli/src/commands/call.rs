@@ -224,6 +224,9 @@ fn extension(mime: &str) -> &'static str {
         "audio/wav" | "audio/x-wav" => "wav",
         "audio/mpeg" => "mp3",
         "audio/ogg" => "ogg",
+        "text/html" => "html",
+        "text/plain" => "txt",
+        "application/json" => "json",
         _ => "bin",
     }
 }

@@ -99,7 +99,11 @@ fn new(name: &str, folder: &Path, printer: Printer) -> Result<(), CliError> {
     std::fs::write(&path, new_from_template(name)).map_err(failed)?;
     match printer.is_json() {
         true => print_json(&json!({"file": path})),
-        false => print(&format!("Wrote {}. Fill it in, and check it with `sinew routine lint`.\n", path.display())),
+        false => print(&format!(
+            "Wrote {}.\nFill it in, check it with `sinew routine lint`, and keep it where the gateway reads routines\n\
+             (`routines` in sinew.toml, or `routines` in the state directory).\n",
+            path.display()
+        )),
     }
     Ok(())
 }
