@@ -16,6 +16,8 @@ const MOST_ALTERNATIVES: usize = 16;
 const MOST_COMPARED: usize = 64;
 /// Parts of a schema that are copied for its alternatives, each of which holds what they have in common.
 const MOST_COPIED: usize = 50_000;
+/// What comparing two alternatives costs, as bytes that are read.
+const COMPARISON: usize = 64;
 /// Alternatives in the only alternative of the root; beyond this they are written as text.
 const MOST_FOLDED: usize = 4;
 /// Forms at the root in few words; beyond this they are quoted as they were written, and cut.
@@ -31,6 +33,9 @@ impl Rewriter<'_> {
     ) -> Part {
         let common = level.common();
         let (read, unread) = branches.split_at(readable(&common, branches));
+        let compared = read.len().min(MOST_COMPARED);
+        self.room.read_level(&common, read.len());
+        self.room.read(COMPARISON * compared * compared);
         let mut levels: Vec<Level> = read.iter().map(|branch| common.with(self.root, branch)).collect();
         levels.retain(|level| !level.is_impossible);
         let (mut levels, is_repeated) = joined_values(&common, levels);
@@ -52,6 +57,9 @@ impl Rewriter<'_> {
         let before = levels.len();
         levels.retain(|level| !kinds(level, Direction::Input).is_null());
         let mut is_nullable = levels.len() < before;
+        if self.direction == Direction::Input {
+            rules = self.said_in_each(levels.len().min(MOST_ALTERNATIVES), rules);
+        }
         let mut parts: Vec<Value> = Vec::new();
         for one in &levels {
             match self.part(one, &SchemaPath { depth: place.depth + 1, ..*place }) {
@@ -94,7 +102,9 @@ impl Rewriter<'_> {
             self.note(place.path, "more than 16 alternatives");
             let others = distinct.split_off(MOST_ALTERNATIVES);
             let sentence = format!("Or one of these forms: {}.", sentences::values(&others));
-            distinct.iter_mut().for_each(|part| say(part, &sentence));
+            for sentence in self.said_in_each(distinct.len(), vec![sentence]) {
+                distinct.iter_mut().for_each(|part| say(part, &sentence));
+            }
         }
         if is_nullable && !place.is_optional && self.direction == Direction::Input {
             distinct.iter_mut().for_each(|part| say(part, sentences::MAY_BE_NULL));
@@ -243,19 +253,7 @@ fn members_alike<'a>(base: &Level, forms: &'a [Level]) -> HashSet<&'a str> {
 
 /// How many of the alternatives are read.
 fn readable(base: &Level, branches: &[Value]) -> usize {
-    let members: usize = base.members.values().map(weight).sum();
-    let told: usize = base.told.iter().map(|told| 1 + told.sentence.len() / 50).sum();
-    let rests: usize = base.rests.iter().map(|rest| rest.names.len() + rest.patterns.len() + weight(&rest.rule)).sum();
-    let weight = members + told + rests;
-    branches.len().min(MOST_ALTERNATIVES.max(MOST_COPIED / (1 + weight)))
-}
-
-fn weight(value: &Value) -> usize {
-    match value {
-        Value::Array(all) => 1 + all.iter().map(weight).sum::<usize>(),
-        Value::Object(members) => 1 + members.values().map(weight).sum::<usize>(),
-        _ => 1,
-    }
+    branches.len().min(MOST_ALTERNATIVES.max(MOST_COPIED / (1 + base.weight())))
 }
 
 /// Alternatives that are only values become one list of values. Also whether a value is in several.

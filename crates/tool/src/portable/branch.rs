@@ -188,6 +188,14 @@ impl Level {
         level
     }
 
+    /// How many parts are copied with it.
+    pub(super) fn weight(&self) -> usize {
+        let members: usize = self.members.values().map(weight).sum();
+        let told: usize = self.told.iter().map(|told| 1 + told.sentence.len() / 16).sum();
+        let of_rest = |rest: &RestOfMembers| rest.names.len() + rest.patterns.len() + weight(&rest.rule);
+        members + told + self.rests.iter().map(of_rest).sum::<usize>()
+    }
+
     pub(super) fn property_map(&self) -> Option<&Map<String, Value>> {
         self.members.get("properties").and_then(Value::as_object)
     }
@@ -205,6 +213,14 @@ impl Level {
         let mut seen = HashSet::new();
         let names = self.members.get("required").and_then(Value::as_array).into_iter().flatten();
         names.filter_map(Value::as_str).filter(|name| seen.insert(*name)).collect()
+    }
+}
+
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Array(all) => 1 + all.iter().map(weight).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(weight).sum::<usize>(),
+        _ => 1,
     }
 }
 

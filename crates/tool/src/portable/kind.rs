@@ -68,6 +68,9 @@ pub(super) fn kinds(level: &Level, direction: Direction) -> Kinds {
     if kinds.is_empty() { Kinds::Any } else { Kinds::Of(kinds) }
 }
 
+/// Pairs of values of two lists that are compared.
+const MOST_COMPARED_VALUES: usize = 10_000;
+
 /// Whether no value fits both, as far as the two say it plainly.
 pub(super) fn are_disjoint(root: &Value, one: &Level, two: &Level) -> bool {
     let (Kinds::Of(kinds_of_one), Kinds::Of(kinds_of_two)) =
@@ -84,6 +87,7 @@ pub(super) fn are_disjoint(root: &Value, one: &Level, two: &Level) -> bool {
         return true;
     }
     let differ = |one: &Level, two: &Level| match (values(one), values(two)) {
+        (Some(one), Some(two)) if one.len() * two.len() > MOST_COMPARED_VALUES => false,
         (Some(one), Some(two)) => !one.iter().any(|value| two.iter().any(|other| are_equal(value, other))),
         _ => false,
     };

@@ -15,6 +15,7 @@ mod branch;
 mod check;
 mod kind;
 mod node;
+mod room;
 mod rules;
 mod sentences;
 #[cfg(test)]

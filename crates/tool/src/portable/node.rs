@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::branch::Level;
 use super::check::{ARRAY_BOUNDS, KEPT};
 use super::kind::{Kinds, concerns, is_of, kinds, values};
-use super::sentences::{self, described};
+use super::room::Room;
+use super::sentences;
 use super::{Direction, Portable, Simplification};
 
 /// Parts of the result. References that are written out multiply; beyond this the rest is written as text.
@@ -19,6 +20,7 @@ pub(super) struct Rewriter<'a> {
     pub(super) root: &'a Value,
     pub(super) direction: Direction,
     parts: usize,
+    pub(super) room: Room,
     simplified: Vec<Simplification>,
 }
 
@@ -46,12 +48,13 @@ pub(super) type Written = (Map<String, Value>, Vec<String>);
 
 impl<'a> Rewriter<'a> {
     pub(super) fn new(root: &'a Value, direction: Direction) -> Rewriter<'a> {
-        Rewriter { root, direction, parts: 0, simplified: Vec::new() }
+        Rewriter { root, direction, parts: 0, room: Room::new(), simplified: Vec::new() }
     }
 
     pub(super) fn root(mut self) -> Portable {
         let level = Level::read(self.root, self.root, &["#".to_owned()]);
-        let (level, mut notes) = self.fold_alternatives(level);
+        let (level, notes) = self.fold_alternatives(level);
+        let mut notes = self.listed_notes(notes);
         let place = SchemaPath { path: "", depth: 0, trail: &level.trail, is_optional: false };
         let is_possible = !level.is_impossible && kinds(&level, Direction::Output).has_objects();
         let written = if is_possible { self.written(&level, "object", &place) } else { None };
@@ -59,7 +62,8 @@ impl<'a> Rewriter<'a> {
             let empty = Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))]);
             (empty, vec![sentences::NEVER.to_owned()])
         });
-        notes.extend(more);
+        notes.extend(self.listed_notes(more));
+        notes.dedup();
         for text in ["title", "description"] {
             if let Some(text_member @ Value::String(_)) = level.members.get(text) {
                 schema.insert(text.to_owned(), text_member.clone());
@@ -68,6 +72,10 @@ impl<'a> Rewriter<'a> {
         schema.shift_remove("default");
         if self.direction == Direction::Output {
             notes.clear();
+        }
+        if self.room.is_cut {
+            self.simplified.truncate(MOST_SIMPLIFIED - 1);
+            self.note("", "more than 64 KiB");
         }
         Portable { schema: Value::Object(schema), notes, simplified: self.simplified }
     }
@@ -80,6 +88,7 @@ impl<'a> Rewriter<'a> {
     /// One part. A result is left open where it cannot be said what fits.
     pub(super) fn part(&mut self, level: &Level, place: &SchemaPath<'_>) -> Part {
         self.parts += 1;
+        self.room.read_level(level, 1);
         let part = if level.is_impossible {
             Part::Never
         } else if level.circle.is_some() || self.is_full() || place.depth > DEEPEST {
@@ -95,7 +104,7 @@ impl<'a> Rewriter<'a> {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.parts > MOST_PARTS
+        self.parts > MOST_PARTS || self.room.is_empty()
     }
 
     fn level(&mut self, level: &Level, place: &SchemaPath<'_>) -> Part {
@@ -124,8 +133,8 @@ impl<'a> Rewriter<'a> {
         self.joined(parts, is_nullable, place)
     }
 
-    pub(super) fn open(&self, level: &Level) -> Value {
-        described(Map::new(), level, &[])
+    pub(super) fn open(&mut self, level: &Level) -> Value {
+        self.described(Map::new(), level, &[])
     }
 
     /// A value of any type. An input needs one, and a string can hold every other.
@@ -137,18 +146,19 @@ impl<'a> Rewriter<'a> {
         let members = Map::from_iter([("type".to_owned(), json!("string"))]);
         let mut sentences = vec![sentences::ANYTHING.to_owned()];
         sentences.extend(self.told(level, "string", place));
-        described(members, level, &sentences)
+        self.described(members, level, &sentences)
     }
 
     pub(super) fn typed(&mut self, level: &Level, kind: &str, place: &SchemaPath<'_>) -> Option<Value> {
         let (members, mut sentences) = self.written(level, kind, place)?;
         if self.direction == Direction::Output {
+            self.room.read(sentences.iter().map(String::len).sum());
             if members.get("properties").and_then(Value::as_object).is_some_and(Map::is_empty) {
                 return Some(self.open(level));
             }
             sentences.clear();
         }
-        Some(described(members, level, &sentences))
+        Some(self.described(members, level, &sentences))
     }
 
     /// The keywords for one kind of value, and what they cannot say; `None` where nothing fits.

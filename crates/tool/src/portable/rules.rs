@@ -66,10 +66,10 @@ pub const RULES: &[PortableRule] = &[
     },
     PortableRule {
         given: "`$ref` and `$defs`",
-        listed: "written out; recursion is cut, with text",
+        listed: "written out; recursion, and what is beyond 64 KiB, is cut, with text",
         refused_by: "Claude Code, Cursor, Kiro",
         source: "anthropics/claude-code#76881",
-        reported: &["nested too deep"],
+        reported: &["nested too deep", "more than 64 KiB"],
         changes_shape: true,
         example: r##"{"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}, "b": {"$ref": "#/$defs/m"}},
             "$defs": {"n": {"type": "number"}, "m": {"type": "array", "items": {"$ref": "#/$defs/m"}}}}"##,

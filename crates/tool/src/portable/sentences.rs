@@ -16,6 +16,7 @@ pub(super) const ONLY_NULL: &str = "Only null.";
 pub(super) const MAY_BE_NULL: &str = "May be null.";
 pub(super) const ANY_NAME: &str = "For members of any name.";
 pub(super) const UNUSED: &str = "Takes no members: leave this one out.";
+pub(super) const LEFT_OUT: &str = "The rest is too long to list…";
 pub(super) const NEVER: &str = "No arguments are valid.";
 
 pub(super) fn value(value: &Value) -> String {

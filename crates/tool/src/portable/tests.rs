@@ -178,7 +178,7 @@ fn what_a_form_at_the_root_says_about_a_common_member_is_said() {
 #[test]
 fn many_forms_at_the_root_with_many_members_are_compared_once() {
     let members: serde_json::Map<String, Value> =
-        (0..90).map(|number| (format!("{number:x}"), json!({"description": "d".repeat(1_000)}))).collect();
+        (0..90).map(|number| (format!("{number:x}"), json!({"description": "d".repeat(500)}))).collect();
     let form = |number: usize| json!({"properties": members, "required": [format!("r{number}")]});
     let forms: Vec<Value> = (0..64).map(form).collect();
     let portable = input(&json!({"type": "object", "anyOf": forms}));
@@ -260,6 +260,53 @@ fn references_that_multiply_stay_bounded() {
     defs.insert("l9".to_owned(), json!({"type": "string"}));
     let schema = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": defs});
     assert!(input(&schema).schema.to_string().len() < 2_000_000);
+}
+
+/// What a schema costs in the list.
+#[track_caller]
+fn stays_small(schema: &Value) -> Portable {
+    let portable = input(schema);
+    let text = portable.schema.to_string() + &portable.notes.concat();
+    assert!(text.len() < 80 << 10, "{} bytes of {}", text.len(), schema.to_string().len());
+    assert!(text.contains(sentences::LEFT_OUT), "it says that something is left out");
+    assert!(portable.simplified.iter().any(|part| part.what == "more than 64 KiB"));
+    assert_eq!(violations(&portable.schema), Vec::<String>::new());
+    let output = output(schema).schema;
+    assert!(output.to_string().len() < 80 << 10, "{} bytes of output", output.to_string().len());
+    assert_eq!(violations(&output), Vec::<String>::new());
+    portable
+}
+
+/// A schema whose members are all the same.
+fn repeated(times: usize, part: Value) -> Value {
+    let members: serde_json::Map<String, Value> =
+        (0..times).map(|number| (format!("p{number}"), json!({"$ref": "#/$defs/a"}))).collect();
+    json!({"type": "object", "properties": members, "$defs": {"a": part, "b": {
+        "type": "object", "properties": {"x": {"type": "string", "pattern": "y".repeat(400)}}}}})
+}
+
+#[test]
+fn the_text_that_references_and_alternatives_copy_is_bounded() {
+    let long = "d".repeat(30_000);
+    let forms: Vec<Value> = (0..16)
+        .map(|number| json!({"type": "object", "properties": {format!("k{number}"): {"type": "string"}}}))
+        .collect();
+    let conditions: Vec<Value> = (0..400)
+        .map(|number| json!({"if": {"minProperties": number, "$ref": "#/$defs/b"}, "then": {"required": ["z"]}}))
+        .collect();
+    let odd: serde_json::Map<String, Value> =
+        (0..400).map(|number| (format!("ä{number}"), json!({"$ref": "#/$defs/b"}))).collect();
+    let listed = stays_small(&repeated(600, json!({"type": "string", "description": long})));
+    let members = listed.schema["properties"].as_object().unwrap();
+    assert_eq!(members["p0"]["description"], long);
+    assert_eq!(members["p9"], json!({"type": "string", "description": sentences::LEFT_OUT}));
+    stays_small(&repeated(100, json!({"description": long, "anyOf": forms})));
+    stays_small(&repeated(600, json!({"type": ["string", "integer", "boolean"], "title": long})));
+    stays_small(&repeated(600, json!({"enum": ["on", long]})));
+    stays_small(&repeated(600, json!({"type": "string", "default": long})));
+    stays_small(&repeated(600, json!({"type": "object", "allOf": conditions})));
+    stays_small(&repeated(600, json!({"type": "object", "properties": odd})));
+    stays_small(&json!({"type": "object", "properties": odd, "allOf": conditions, "$defs": {"b": {"title": long}}}));
 }
 
 #[test]

@@ -28,6 +28,11 @@ impl Rewriter<'_> {
         let is_input = self.direction == Direction::Input;
         let undeclared = undeclared.filter(|_| is_input);
         for (name, schema) in declared.into_iter().flatten().chain(undeclared) {
+            if self.room.is_empty() {
+                self.room.is_cut = true;
+                sentences.push(sentences::LEFT_OUT.to_owned());
+                break;
+            }
             let is_needed = required.contains(&name.as_str());
             let path = format!("{}/properties/{}", place.path, name.replace('~', "~0").replace('/', "~1"));
             if !is_portable_name(name) {
@@ -90,7 +95,7 @@ impl Rewriter<'_> {
             Part::Listed(items) => items,
             Part::Null => {
                 self.note(&path, "null");
-                described(string(), &Level::default(), &[sentences::ONLY_NULL.to_owned()])
+                self.described(string(), &Level::default(), &[sentences::ONLY_NULL.to_owned()])
             }
             Part::Never => {
                 self.note(&path, "false");
@@ -170,12 +175,12 @@ impl Rewriter<'_> {
                 members.insert("properties".to_owned(), Value::Object(shown));
             }
             "array" => {
-                let items = described(string(), &Level::default(), &[sentences::NESTED.to_owned()]);
+                let items = self.described(string(), &Level::default(), &[sentences::NESTED.to_owned()]);
                 members.insert("items".to_owned(), items);
             }
             _ => {}
         }
-        described(members, level, &[sentences::NESTED.to_owned()])
+        self.described(members, level, &[sentences::NESTED.to_owned()])
     }
 
     /// The members of an object that hold no others.
@@ -183,6 +188,7 @@ impl Rewriter<'_> {
         let mut plain = Map::new();
         for (name, schema) in level.members.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let member = Level::read(self.root, schema, &level.trail);
+            self.room.read_level(&member, 1);
             let is_plain = |kind: &&str| ["string", "integer", "number", "boolean"].contains(kind);
             let Some(kind) = single_kind(&member).filter(is_plain) else { continue };
             if is_portable_name(name) && member.circle.is_none() && !member.is_impossible {

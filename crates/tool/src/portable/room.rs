@@ -1,0 +1,88 @@
+//! How much text a listed schema has: references and alternatives copy what they hold.
+
+use serde_json::{Map, Value};
+
+use super::branch::Level;
+use super::node::Rewriter;
+use super::sentences::{self, described};
+
+/// Bytes of a listed schema. The largest seen on real devices has 6 KiB.
+const MOST_LISTED: usize = 64 << 10;
+/// Bytes that are read for it, listed or not.
+const MOST_READ: usize = 4 << 20;
+/// What copying a part of a schema costs, as bytes that are read.
+const COPIED_PART: usize = 16;
+/// The keywords of a part, without what they hold.
+const PLAIN_PART: usize = 32;
+
+pub(super) struct Room {
+    listed: usize,
+    read: usize,
+    pub(super) is_cut: bool,
+}
+
+impl Room {
+    pub(super) fn new() -> Room {
+        Room { listed: MOST_LISTED, read: MOST_READ, is_cut: false }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.listed == 0 || self.read == 0
+    }
+
+    /// Takes room for text that can be left out; whether there is enough.
+    pub(super) fn takes(&mut self, bytes: usize) -> bool {
+        self.read(bytes);
+        let left = self.listed.checked_sub(bytes).filter(|_| !self.is_empty());
+        self.listed = left.unwrap_or(self.listed);
+        self.is_cut |= left.is_none();
+        left.is_some()
+    }
+
+    pub(super) fn read(&mut self, bytes: usize) {
+        self.read = self.read.saturating_sub(bytes);
+    }
+
+    pub(super) fn read_level(&mut self, level: &Level, times: usize) {
+        self.read(COPIED_PART * level.weight() * times);
+    }
+
+    fn must_take(&mut self, bytes: usize) {
+        self.listed = self.listed.saturating_sub(bytes);
+    }
+}
+
+impl Rewriter<'_> {
+    /// A part with its title, its description and the sentences, or with words that say that they are too long.
+    pub(super) fn described(&mut self, mut members: Map<String, Value>, level: &Level, sentences: &[String]) -> Value {
+        let names = members.get("properties").and_then(Value::as_object).into_iter().flat_map(|all| all.keys());
+        // A name that is required stands there twice.
+        self.room.must_take(PLAIN_PART + names.map(|name| 2 * (name.len() + 4)).sum::<usize>());
+        let texts = ["title", "description"].into_iter().filter_map(|text| level.members.get(text)?.as_str());
+        let texts = texts.chain(sentences.iter().map(String::as_str)).map(|text| text.len() + 1);
+        let values = ["enum", "default"].into_iter().filter_map(|keyword| members.get(keyword));
+        if self.room.takes(texts.chain(values.map(|value| value.to_string().len())).sum()) {
+            return described(members, level, sentences);
+        }
+        members.shift_remove("enum");
+        members.shift_remove("default");
+        self.room.must_take(sentences::LEFT_OUT.len());
+        described(members, &Level::default(), &[sentences::LEFT_OUT.to_owned()])
+    }
+
+    /// Takes room for sentences that several parts say; fewer words where there is none.
+    pub(super) fn said_in_each(&mut self, parts: usize, sentences: Vec<String>) -> Vec<String> {
+        let bytes: usize = sentences.iter().map(|sentence| sentence.len() + 1).sum();
+        if self.room.takes(bytes * parts) { sentences } else { vec![sentences::LEFT_OUT.to_owned()] }
+    }
+
+    /// The sentences that there is room for.
+    pub(super) fn listed_notes(&mut self, notes: Vec<String>) -> Vec<String> {
+        let before = notes.len();
+        let mut listed: Vec<String> = notes.into_iter().filter(|note| self.room.takes(note.len() + 1)).collect();
+        if listed.len() < before && !listed.iter().any(|note| note == sentences::LEFT_OUT) {
+            listed.push(sentences::LEFT_OUT.to_owned());
+        }
+        listed
+    }
+}
