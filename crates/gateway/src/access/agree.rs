@@ -1,4 +1,5 @@
-//! Agreement to the parts of a larger call, before the first of them is made.
+//! Calls that are parts of a larger one: what they can do together, and whether a person agrees to them before the first
+//! is made.
 
 use std::time::Duration;
 
