@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 
 let failed = 0;
 
-async function check(label, what, run) {
+export async function check(label, what, run) {
   try {
     await run();
     console.log(`ok   ${label}: ${what}`);

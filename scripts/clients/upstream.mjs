@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { check, finish } from "./checks.mjs";
 
 const require = createRequire(`${process.env.SINEW_CLIENTS}/sdk/package.json`);
 const { McpServer } = require("@modelcontextprotocol/sdk/server/mcp.js");
@@ -97,16 +98,6 @@ url = "http://127.0.0.1:${web.address().port}/mcp"
     assert.fail(`${what} did not happen`);
   }
 
-  let failed = 0;
-  async function check(label, what, run) {
-    try {
-      await run();
-      console.log(`ok   ${label}: ${what}`);
-    } catch (error) {
-      failed += 1;
-      console.log(`FAIL ${label}: ${what}: ${error.message.split("\n").slice(0, 12).join(" | ")}`);
-    }
-  }
   for (const name of ["on-stdio", "over-http"]) {
     const label = `TypeScript server, ${name}`;
     const find = async () => (await sinew("devices")).out.devices.find((device) => device.id === name);
@@ -144,5 +135,5 @@ url = "http://127.0.0.1:${web.address().port}/mcp"
   web.closeAllConnections();
   web.close();
   await rm(folder, { recursive: true });
-  process.exit(failed ? 1 : 0);
+  finish();
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use serde_json::{Value, json};
 use sinew_schema::{Cost, Invalid};
 use sinew_tool::text::{clean, clean_line};
-use sinew_tool::{Audience, Digest, Tool, Toolset};
+use sinew_tool::{Audience, Digest, Schema, Tool, Toolset};
 
 use crate::bounds;
 use crate::check::CompiledSchema;
@@ -57,8 +57,8 @@ pub(crate) struct PreparedTool {
     pub selector: String,
     pub input: Arc<CompiledSchema>,
     pub output: Option<Arc<CompiledSchema>>,
-    /// Whether the input schema marks arguments as secret.
-    pub has_secrets: bool,
+    /// The input schema of the device, where it marks arguments as secret.
+    pub secrets: Option<Schema>,
 }
 
 /// What was prepared and is still in use, so that equal devices and equal schemas share it.
@@ -154,14 +154,15 @@ impl ToolPreparer {
                 .push(format!("its text reads like instructions to a model (`{phrase}`); read it before you use it"));
         }
         let digest = tool.input_digest();
+        // As the device wrote it: the schema that is offered has lost references by which a secret is marked.
+        let secrets = redaction::has_secrets(&tool.input_schema).then(|| tool.input_schema.clone());
         let mut tool = tool.clone();
         tool.title = tool.title.map(|title| clean_line(&title, 200));
         tool.description = clean(&tool.description, MAX_DESCRIPTION);
         tool.input_schema = unchecked.unwrap_or_else(|| input.schema().clone());
         tool.output_schema = output.as_ref().map(|output| output.schema().clone());
         let face = face(&tool);
-        let has_secrets = redaction::has_secrets(&tool.input_schema);
-        Ok(PreparedTool { tool, digest, face, selector, input, output, has_secrets })
+        Ok(PreparedTool { tool, digest, face, selector, input, output, secrets })
     }
 
     fn output(

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use sinew_tool::{Announce, DeviceEvent, Effect, LeaveReason, ToolUse};
 use tokio_util::sync::CancellationToken;
 
-use crate::device::{RoutineBook, RoutinesDevice, is_taken};
-use crate::routine::{MAX_FILE, Routine};
+use crate::device::{RoutineBook, RoutinesDevice};
+use crate::routine::Routine;
 
 /// Somebody who saved a file tries it next.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -137,7 +137,7 @@ impl Folder {
 
 impl RoutineFile {
     fn read(&mut self, name: &str, path: &Path) {
-        match read_file(name, path) {
+        match Routine::load(path) {
             Ok(routine) => {
                 tracing::info!(routine = name, "routine loaded");
                 *self = RoutineFile { stamp: self.stamp, good: Some(Arc::new(routine)), problem: None };
@@ -149,16 +149,4 @@ impl RoutineFile {
             }
         }
     }
-}
-
-fn read_file(name: &str, path: &Path) -> Result<Routine, String> {
-    if is_taken(name) {
-        return Err(format!("`{name}` is a tool of its own; choose another name"));
-    }
-    let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
-    if length > MAX_FILE as u64 {
-        return Err(format!("the file has {length} bytes; a routine may have {MAX_FILE}"));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
-    Routine::read(name, &text).map_err(|problem| problem.to_string())
 }

@@ -16,5 +16,5 @@ mod template;
 mod yaml;
 
 pub use folder::{EffectOf, run};
-pub use routine::{MAX_FILE, Routine, RoutineProblem};
+pub use routine::{Routine, RoutineProblem};
 pub use template::new_from_template;

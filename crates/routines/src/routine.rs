@@ -1,18 +1,20 @@
 //! A routine as its file describes it.
 
 use std::collections::BTreeSet;
-use std::fmt;
+use std::path::Path;
 use std::time::Duration;
+use std::{fmt, fs, io};
 
 use serde_json::{Map, Value};
 use sinew_spec::{Document, ToolSpecification};
 use sinew_steps::{Limits, Steps};
 use sinew_tool::{Args, Tool, ToolUse};
 
+use crate::device::is_taken;
 use crate::yaml;
 
 /// A routine is written by hand or recorded; this is a thousand lines.
-pub const MAX_FILE: usize = 256 << 10;
+const MAX_FILE: usize = 256 << 10;
 
 /// The heading of the section with the steps.
 pub(crate) const SECTION: &str = "Steps";
@@ -43,12 +45,27 @@ impl fmt::Display for RoutineProblem {
 }
 
 impl Routine {
+    /// Reads a file from the disk. The error says what is wrong with it.
+    pub fn load(path: &Path) -> Result<Routine, String> {
+        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        if is_taken(name) {
+            return Err(format!("`{name}` is a tool of its own; choose another name"));
+        }
+        let unreadable = |error: io::Error| format!("cannot be read: {error}");
+        let length = fs::metadata(path).map_err(unreadable)?.len();
+        if length > MAX_FILE as u64 {
+            return Err(too_large(length));
+        }
+        let text = fs::read_to_string(path).map_err(unreadable)?;
+        Routine::read(name, &text).map_err(|problem| problem.to_string())
+    }
+
     /// Reads a file. `name` is the file's name without its ending; the tool must have it too, so that the one is found
     /// by the other.
     pub fn read(name: &str, text: &str) -> Result<Routine, RoutineProblem> {
         let at = |line: usize, message: String| RoutineProblem { line, message };
         if text.len() > MAX_FILE {
-            return Err(at(1, format!("the file has {} bytes; a routine may have {MAX_FILE}", text.len())));
+            return Err(at(1, too_large(text.len() as u64)));
         }
         let is_blank = |line: &str| line.find("{{").is_some_and(|start| line[start..].contains("}}"));
         if let Some(line) = text.lines().position(is_blank) {
@@ -90,6 +107,10 @@ impl Routine {
         };
         properties.map(|(name, schema)| (name.clone(), value(name, schema))).collect()
     }
+}
+
+fn too_large(length: u64) -> String {
+    format!("the file has {length} bytes; a routine may have {MAX_FILE}")
 }
 
 /// The tools that the steps call, each once. A device that is an argument may be any.

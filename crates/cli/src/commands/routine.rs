@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use sinew_api::{Explain, Explained};
-use sinew_routines::{MAX_FILE, Routine, new_from_template};
+use sinew_routines::{Routine, new_from_template};
 use sinew_tool::ToolUse;
 
 use super::call;
@@ -109,7 +109,8 @@ fn new(name: &str, folder: &Path, printer: Printer) -> Result<(), CliError> {
 }
 
 fn lint(files: &[PathBuf], printer: Printer) -> Result<(), CliError> {
-    let checked: Vec<(&PathBuf, Result<Routine, String>)> = files.iter().map(|file| (file, read(file))).collect();
+    let checked: Vec<(&PathBuf, Result<Routine, String>)> =
+        files.iter().map(|file| (file, Routine::load(file))).collect();
     let bad = checked.iter().filter(|(_, read)| read.is_err()).count();
     if printer.is_json() {
         let row = |(file, read): &(&PathBuf, Result<Routine, String>)| match read {
@@ -132,18 +133,8 @@ fn lint(files: &[PathBuf], printer: Printer) -> Result<(), CliError> {
     }
 }
 
-fn read(file: &Path) -> Result<Routine, String> {
-    let name = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let length = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
-    if length > MAX_FILE as u64 {
-        return Err(format!("the file has {length} bytes; a routine may have {MAX_FILE}"));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
-    Routine::read(name, &text).map_err(|problem| problem.to_string())
-}
-
 async fn explain(file: &Path, caller: Option<&str>, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
-    let routine = read(file)
+    let routine = Routine::load(file)
         .map_err(|problem| CliError::new(CliErrorKind::ChecksFailed, format!("{}: {problem}", file.display())))?;
     let mut client = GatewayTarget::find(reach)?.connect().await?;
     let mut rows = Vec::new();

@@ -239,7 +239,7 @@ impl PolicyInForce {
 
     /// The arguments of a call as people may see them; `None` where nothing in them is secret.
     pub(crate) fn redact(&self, holder: Holder<'_>, args: &Args) -> Option<Args> {
-        let schema = holder.offered.has_secrets.then_some(&*holder.offered.tool.input_schema);
+        let schema = holder.offered.secrets.as_deref();
         let rules: Vec<&RedactionRule> = match self.redactions.is_empty() {
             true => Vec::new(),
             false => self.with_facts(holder, |device, tool| {

@@ -596,3 +596,24 @@ async fn the_journal_keeps_what_a_device_showed_before_and_after_it_acted() {
     assert_eq!(kept[0].screens, Screens { before: screens("0 calls so far"), after: screens("1 calls so far") });
     assert_eq!(kept[1].screens, Screens::default());
 }
+
+#[tokio::test]
+async fn a_mark_behind_any_kind_of_reference_keeps_a_secret_out_of_the_audit_and_the_journal() {
+    let secret = json!({"type": "string", "writeOnly": true});
+    let anchored = json!({"$anchor": "pin", "type": "string", "writeOnly": true});
+    let with_id = json!({"$id": "https://example.com/pin", "type": "string", "writeOnly": true});
+    let cases = [
+        ("#pin", json!({"p": anchored})),
+        ("#/%24defs/p", json!({"p": secret})),
+        ("https://example.com/pin", json!({"p": with_id})),
+    ];
+    for (reference, definitions) in cases {
+        let gateway = Gateway::open(Settings::default()).unwrap();
+        let schema = json!({"type": "object", "properties": {"code": {"$ref": reference}}, "$defs": definitions});
+        join(&gateway, Fake::new(1, [Tool::new("enter", "", schema)]));
+        let _recording = gateway.record_journal();
+        let _ = call(&gateway, "enter", json!({"code": "XSECRET"})).await;
+        let told = format!("{:?} {:?}", gateway.audit(10).await.unwrap(), gateway.find_journal(0, None, 10).unwrap());
+        assert!(told.contains("enter") && !told.contains("XSECRET"), "{reference}: {told}");
+    }
+}
