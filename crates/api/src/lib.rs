@@ -30,8 +30,8 @@ pub use policy::{
 };
 pub use routes::{Access, Method, Operation, Parameter, ROUTES, Route, find};
 pub use tokens::{
-    Audit, AuditCheck, AuditEntry, AuditProblem, CreatedToken, Journal, JournalCall, NewToken, Token, TokenList,
-    TokenRole,
+    Audit, AuditCheck, AuditEntry, AuditProblem, CreatedToken, Journal, JournalCall, NewToken, RecordJournal, Token,
+    TokenList, TokenRole,
 };
 pub use tools::{CallRequest, CallResult, ListedTool, Tools};
 

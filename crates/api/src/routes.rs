@@ -4,8 +4,8 @@ use crate::document::{BodySchema, body};
 use crate::{
     Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedToken, Decide,
     DeviceSummary, Devices, Effects, Events, Explain, Explained, GatewayStatus, HealthStatus, Journal, Labels,
-    NewToken, Pin, PolicyWarnings, Readiness, Rename, Token, TokenList, Tools, WaitingBoard, WaitingBoards,
-    WaitingCall,
+    NewToken, Pin, PolicyWarnings, Readiness, RecordJournal, Rename, Token, TokenList, Tools, WaitingBoard,
+    WaitingBoards, WaitingCall,
 };
 
 /// Who may use a route. How a request proves it is up to the guard: by a bearer token today, later perhaps by a
@@ -97,6 +97,7 @@ pub enum Operation {
     CheckPolicy,
     Audit,
     Journal,
+    RecordJournal,
     VerifyAudit,
     Approvals,
     Approval,
@@ -251,6 +252,9 @@ pub const ROUTES: &[Route] = &[
         .gives(body::<Audit>()),
     route(Operation::Journal, Get, "/api/v1/journal", Admin, "recent calls with their answers")
         .with(&[DEVICE, parameter("after", ParameterKind::Number, "only calls after the one with this id"), LIMIT])
+        .gives(body::<Journal>()),
+    route(Operation::RecordJournal, Post, "/api/v1/journal", Admin, "keep the journal on for a while")
+        .takes(body::<RecordJournal>())
         .gives(body::<Journal>()),
     route(Operation::VerifyAudit, Get, "/api/v1/audit/verify", Admin, "whether the audit is as it was written")
         .gives(body::<AuditCheck>()),

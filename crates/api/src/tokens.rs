@@ -145,7 +145,16 @@ pub struct AuditProblem {
 pub struct Journal {
     /// Whether calls are kept now.
     pub on: bool,
+    /// The id of the newest call, or 0.
+    pub last: u64,
     pub calls: Vec<JournalCall>,
+}
+
+/// Keeps the journal on, whatever the configuration says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordJournal {
+    /// For how long, 60 at most; ask again to go on.
+    pub seconds: u64,
 }
 
 /// A call and its answer. Secrets are redacted.
@@ -160,6 +169,8 @@ pub struct JournalCall {
     pub door: String,
     pub device: String,
     pub tool: String,
+    /// Whether another call made it: a step of a routine, a member of a label.
+    pub nested: bool,
     pub arguments: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<CallResult>,
@@ -172,6 +183,12 @@ pub struct JournalCall {
     pub screen_before: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screen_after: Option<String>,
+    /// A selector for something on the screen that was not there before the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landmark: Option<Value>,
+    /// The arguments with selectors in place of names that hold only while a screen is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasting_arguments: Option<Map<String, Value>>,
     #[serde(flatten)]
     pub more: UnknownFields,
 }

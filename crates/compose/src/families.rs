@@ -1,4 +1,4 @@
-//! Families whose devices the configuration names one by one. Their lists are taken from a changed file while the
+//! Devices and hooks that the configuration names one by one. Their lists are taken from a changed file while the
 //! gateway runs.
 
 use std::io;
@@ -15,14 +15,16 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ConfigProblem, GatewayConfig};
+use crate::hooks::{self, HookPlan};
 use crate::tasks::TaskGroup;
 
-/// The devices that a configuration names.
+/// The devices and hooks that a configuration names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FamilyPlans {
     pub servers: Vec<ServerPlan>,
     pub serial: Vec<SerialPlan>,
     pub things: Vec<ThingPlan>,
+    pub hooks: Vec<HookPlan>,
 }
 
 impl FamilyPlans {
@@ -43,6 +45,7 @@ impl FamilyPlans {
             servers: sinew_servers::plan(&config.servers).map_err(at("servers"))?,
             serial: sinew_serial::plan(&config.serial).map_err(at("serial"))?,
             things: sinew_things::plan(&config.things, &brokers).map_err(at("things"))?,
+            hooks: hooks::plan(&config.hooks).map_err(at("hooks"))?,
         })
     }
 }
@@ -53,6 +56,7 @@ pub struct RunningFamilies {
     servers: Arc<watch::Sender<Vec<ServerPlan>>>,
     serial: Arc<watch::Sender<Vec<SerialPlan>>>,
     things: Arc<watch::Sender<Vec<ThingPlan>>>,
+    hooks: Arc<watch::Sender<Vec<HookPlan>>>,
 }
 
 impl RunningFamilies {
@@ -70,7 +74,9 @@ impl RunningFamilies {
         let serial = follow(plans.serial, run, tasks);
         let announce = gateway.announce();
         let things = follow(plans.things, move |plan, end| sinew_things::run(plan, announce.clone(), end), tasks);
-        RunningFamilies { servers, serial, things }
+        let gateway = gateway.clone();
+        let hooks = follow(plans.hooks, move |plan, end| hooks::run(plan, gateway.clone(), end), tasks);
+        RunningFamilies { servers, serial, things, hooks }
     }
 
     /// Takes other devices; those that did not change stay connected.
@@ -78,6 +84,7 @@ impl RunningFamilies {
         self.servers.send_replace(plans.servers);
         self.serial.send_replace(plans.serial);
         self.things.send_replace(plans.things);
+        self.hooks.send_replace(plans.hooks);
     }
 }
 

@@ -12,6 +12,7 @@ pub mod config;
 mod error;
 pub mod families;
 mod hangup;
+pub mod hooks;
 pub mod log;
 pub mod relay;
 pub mod reload;

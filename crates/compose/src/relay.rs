@@ -254,7 +254,7 @@ impl AssistantAccess for GatewayAccess {
 }
 
 /// Whether a device is meant by an id, a name or `label:NAME`.
-fn is_selected(device: &DeviceView, name: &str) -> bool {
+pub(crate) fn is_selected(device: &DeviceView, name: &str) -> bool {
     match name.strip_prefix("label:") {
         Some(label) => device.labels.iter().any(|own| own.as_str() == label),
         None => device.id.as_str() == name || device.name.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(name)),

@@ -16,7 +16,7 @@ use crate::hangup::Hangup;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// The keys that are taken from a changed file.
-const RELOADED: [&str; 7] = ["policy", "effects", "redact", "budgets", "servers", "serial", "things"];
+const RELOADED: [&str; 8] = ["policy", "effects", "redact", "budgets", "servers", "serial", "things", "hooks"];
 
 /// Watches a configuration file until `stop`; SIGHUP has it read at once. A file with a mistake changes nothing.
 /// Without a file, SIGHUP ends nothing.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sinew_api::{
     Accept, ApprovalVerdict, Approvals, Approve, Audit, BrokerPresences, CallRequest, CheckPolicy, CreatedToken,
     Decide, Devices, Effects, Explain, GatewayStatus, Journal, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings,
-    Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
+    RecordJournal, Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
 };
 use sinew_gateway::{ApprovalDecision, AuditFilter, Follow, Label, Principal, Request as Call, Role, Shape, Update};
 use sinew_policy::{PolicyProblem, PolicySettings};
@@ -29,6 +29,9 @@ use crate::{inspect, query, reply, to_api};
 
 /// Longer waits are cut to this; proxies give up on a silent connection after about a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(55);
+
+/// Whoever records asks again before it is over.
+const LONGEST_RECORDING_S: u64 = 60;
 
 /// A day: an approval that lasts longer belongs into the policy.
 const MAX_APPROVAL_S: u64 = 86_400;
@@ -375,9 +378,27 @@ pub(crate) async fn journal(State(front): State<Arc<FrontState>>, query: Query) 
         let after = query.number("after")?.unwrap_or(0);
         let calls = front.gateway.find_journal(after, query.text("device"), limit)?;
         let calls = calls.iter().map(|entry| to_api::journal_call(entry)).collect();
-        Ok(Journal { on: front.gateway.has_journal(), calls })
+        Ok(Journal { on: front.gateway.has_journal(), last: front.gateway.last_journal_id(), calls })
     };
     answer(find())
+}
+
+/// Keeps the journal on for a while. Whoever records asks again and again, so that it goes off by itself afterwards.
+pub(crate) async fn record_journal(State(front): State<Arc<FrontState>>, request: Request) -> Response<Body> {
+    let recorded = async {
+        let RecordJournal { seconds } = body(&front, request).await?;
+        if !(1..=LONGEST_RECORDING_S).contains(&seconds) {
+            let message = format!("`seconds` is {seconds}; expected 1 to {LONGEST_RECORDING_S}");
+            return Err(ToolError::new(ErrorKind::InvalidArguments, message));
+        }
+        let recording = front.gateway.record_journal();
+        front.tasks.spawn(front.drain.clone().run_until_cancelled_owned(async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            drop(recording);
+        }));
+        Ok(Journal { on: true, last: front.gateway.last_journal_id(), calls: Vec::new() })
+    };
+    answer(recorded.await)
 }
 
 /// Whether the audit is as it was written.

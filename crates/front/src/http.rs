@@ -124,6 +124,7 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::CheckPolicy => post(api::check_policy),
         Operation::Audit => get(api::audit),
         Operation::Journal => get(api::journal),
+        Operation::RecordJournal => post(api::record_journal),
         Operation::VerifyAudit => get(api::verify_audit),
         Operation::Approvals => get(api::approvals),
         Operation::Approval => get(api::approval),

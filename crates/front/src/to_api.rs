@@ -144,12 +144,15 @@ pub(crate) fn journal_call(entry: &JournalEntry) -> JournalCall {
         door: entry.door.to_owned(),
         device: entry.device.to_string(),
         tool: entry.tool.clone(),
+        nested: entry.is_nested,
         arguments: entry.args.clone(),
         result: entry.result.as_ref().ok().map(|outcome| result(outcome.clone())),
         error: entry.result.as_ref().err().map(|error| error.to_object()),
         duration_us: u64::try_from(entry.duration.as_micros()).unwrap_or(u64::MAX),
         screen_before: entry.screens.before.clone(),
         screen_after: entry.screens.after.clone(),
+        landmark: entry.screens.landmark.clone(),
+        lasting_arguments: entry.screens.lasting_args.clone(),
         more: Default::default(),
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sinew_schema::{Exhausted, Meter};
 use sinew_tool::text::clean;
-use sinew_tool::{Args, Call, Caller, Content, Device, Effect, ErrorKind, Outcome, Silent, Status, Tool, ToolError};
+use sinew_tool::{
+    Args, Call, Caller, Content, Device, Effect, ErrorKind, Outcome, ShownScreen, Silent, Status, Tool, ToolError,
+};
 use tokio::time::Instant;
 
 use crate::access::{Agreement, ProposedCall};
@@ -160,8 +162,8 @@ impl Gateway {
             let has_secret_answer = holder.offered.tool.output_schema.as_deref().is_some_and(redaction::has_secrets);
             let has_secret_args = redacted.is_some();
             let args = redacted.clone().unwrap_or_else(|| args.clone());
-            record.for_journal =
-                Some(JournalDraft { args, has_secret_answer, has_secret_args, screens: Screens::default() });
+            let (is_nested, screens) = (nesting.depth > 0, Screens::default());
+            record.for_journal = Some(JournalDraft { args, has_secret_answer, has_secret_args, is_nested, screens });
         }
         let has_secrets = redacted.is_some();
         if let Some(redacted) = redacted {
@@ -193,7 +195,7 @@ impl Gateway {
         // What was typed may stand on the screen.
         let is_open = |draft: &JournalDraft| !has_secrets && !draft.has_secret_answer && !only_reads();
         let keeps_screens = record.for_journal.as_ref().is_some_and(is_open);
-        let before = if keeps_screens { screen_of(device).await } else { None };
+        let before = if keeps_screens { screen_of(device, &args).await } else { None };
         let from = who.name.clone();
         let left = ends.saturating_duration_since(Instant::now());
         let tool = holder.offered.tool.name.clone();
@@ -205,7 +207,7 @@ impl Gateway {
         let answer = async { self.check_result(holder, send(device.as_ref(), call).await.map_err(clean_error)?).await };
         let answer = tokio::time::timeout_at(ends + SLACK, answer).await;
         if let Some(draft) = record.for_journal.as_mut().filter(|_| keeps_screens) {
-            draft.screens = Screens { before, after: screen_of(device).await };
+            draft.screens = Screens::between(before, screen_of(device, &Args::new()).await);
         }
         let outcome = answer.map_err(|_| too_slow(holder, budget))??;
         Ok(source::mark(holder, outcome))
@@ -336,9 +338,9 @@ fn decide(holder: Holder<'_>) -> Result<&Arc<dyn Device>, ToolError> {
 }
 
 /// What the device shows, where it does and says so in time.
-async fn screen_of(device: &Arc<dyn Device>) -> Option<String> {
-    let screen = tokio::time::timeout(LONGEST_LOOK, device.screen()).await;
-    screen.ok().flatten().map(|text| clean(&text, MAX_SCREEN))
+async fn screen_of(device: &Arc<dyn Device>, args: &Args) -> Option<ShownScreen> {
+    let screen = tokio::time::timeout(LONGEST_LOOK, device.screen(args)).await;
+    screen.ok().flatten().map(|screen| ShownScreen { text: clean(&screen.text, MAX_SCREEN), ..screen })
 }
 
 /// A panic in a driver becomes an error of this call, not the end of the gateway.

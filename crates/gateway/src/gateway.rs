@@ -422,6 +422,11 @@ impl Gateway {
         self.inner.seals.subscribe()
     }
 
+    /// The id of the newest call in the journal, or 0.
+    pub fn last_journal_id(&self) -> u64 {
+        self.inner.journal.last_id()
+    }
+
     /// Keeps the journal on for as long as the recording lives.
     pub fn record_journal(&self) -> Recording {
         self.inner.journal.record()

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sinew_tool::{Args, Content, DeviceId, Outcome, ToolError};
+use serde_json::Value;
+use sinew_tool::{Args, Content, DeviceId, Outcome, ShownScreen, ToolError};
 use tokio::time::Instant;
 
 use crate::record::{weigh, weigh_value};
@@ -38,6 +39,8 @@ pub struct JournalEntry {
     pub device: DeviceId,
     /// The name the device knows the tool by.
     pub tool: String,
+    /// Whether another call made it: a step of a routine, a member of a label.
+    pub is_nested: bool,
     pub args: Args,
     pub result: Result<Outcome, ToolError>,
     pub duration: Duration,
@@ -46,10 +49,34 @@ pub struct JournalEntry {
 }
 
 /// What a device shows, in words. Nothing where the call only read, or had secrets that may be seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Screens {
     pub before: Option<String>,
     pub after: Option<String>,
+    /// A selector for something that was not there before.
+    pub landmark: Option<Value>,
+    /// The arguments in a form that holds on another day too.
+    pub lasting_args: Option<Args>,
+}
+
+impl Screens {
+    pub(crate) fn between(before: Option<ShownScreen>, after: Option<ShownScreen>) -> Screens {
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        let is_new = |landmark: &Value| !before.landmarks.contains(landmark);
+        let some = |text: String| Some(text).filter(|text| !text.is_empty());
+        Screens {
+            landmark: after.landmarks.into_iter().find(is_new),
+            before: some(before.text),
+            after: some(after.text),
+            lasting_args: before.lasting_args,
+        }
+    }
+
+    fn weight(&self) -> usize {
+        let texts = [&self.before, &self.after].into_iter().flatten().map(String::len).sum::<usize>();
+        let args = self.lasting_args.iter().flatten().map(|(name, value)| name.len() + weigh_value(value));
+        texts + args.sum::<usize>() + self.landmark.as_ref().map_or(0, weigh_value)
+    }
 }
 
 /// What is kept of a call for the journal until it ends.
@@ -60,6 +87,7 @@ pub(crate) struct JournalDraft {
     pub(crate) has_secret_answer: bool,
     /// Some arguments are secret, so that an answer or an error may quote one.
     pub(crate) has_secret_args: bool,
+    pub(crate) is_nested: bool,
     pub(crate) screens: Screens,
 }
 
@@ -70,8 +98,7 @@ impl JournalEntry {
             Err(error) => error.message.len() + weigh_value(&error.details),
         };
         let args: usize = self.args.iter().map(|(name, value)| name.len() + weigh_value(value)).sum();
-        let screens = [&self.screens.before, &self.screens.after].into_iter().flatten().map(String::len).sum::<usize>();
-        256 + self.principal.len() + self.tool.len() + args + answer + screens
+        256 + self.principal.len() + self.tool.len() + args + answer + self.screens.weight()
     }
 }
 
@@ -127,6 +154,11 @@ impl Journal {
         self.forget(&mut kept);
     }
 
+    /// The id of the newest entry, or 0.
+    pub(crate) fn last_id(&self) -> u64 {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).last_id
+    }
+
     /// The newest entries that fit, oldest first.
     pub(crate) fn find(&self, after: u64, device: Option<&DeviceId>, limit: usize) -> Vec<Arc<JournalEntry>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,6 +194,7 @@ mod tests {
             door: "test",
             device: DeviceId::parse("board-1").unwrap(),
             tool: "x".to_owned(),
+            is_nested: false,
             args: Args::new(),
             result: Ok(Outcome::text(text)),
             duration: Duration::ZERO,

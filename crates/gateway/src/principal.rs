@@ -6,6 +6,8 @@ use crate::shared::TokenKind;
 
 /// In front of the board's id in the name of a voice server.
 const RELAY: &str = "relay:";
+/// In front of a hook's name.
+const HOOK: &str = "hook:";
 
 /// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,10 +45,16 @@ impl Principal {
         Principal { kind: CallerKind::Relay, ..Principal::new(format!("{RELAY}{board}"), Role::Client) }
     }
 
+    /// An event that starts something: `hook:<name>` in the audit and in the policy.
+    pub fn hook(name: &str) -> Principal {
+        Principal { kind: CallerKind::Hook, ..Principal::new(format!("{HOOK}{name}"), Role::Client) }
+    }
+
     /// The name by which rules know it.
     pub(crate) fn policy_name(&self) -> &str {
         match self.kind {
             CallerKind::Relay => self.name.strip_prefix(RELAY).unwrap_or(&self.name),
+            CallerKind::Hook => self.name.strip_prefix(HOOK).unwrap_or(&self.name),
             _ => &self.name,
         }
     }

@@ -151,7 +151,9 @@ impl CallRecord {
 
     /// Puts the call and its answer into the journal.
     pub(crate) fn keep_in(&mut self, journal: &Journal, result: &Result<Outcome, ToolError>) {
-        let Some(JournalDraft { args, has_secret_answer, has_secret_args, screens }) = self.for_journal.take() else {
+        let Some(JournalDraft { args, has_secret_answer, has_secret_args, is_nested, screens }) =
+            self.for_journal.take()
+        else {
             return;
         };
         let Some(AuditRow { at, principal, door, device: Some(device), tool: Some(tool), .. }) = &self.row else {
@@ -164,6 +166,7 @@ impl CallRecord {
             door,
             device: device.clone(),
             tool: tool.clone(),
+            is_nested,
             args,
             result: match result {
                 Err(error) if has_secret_args => Err(ToolError::new(error.kind, redaction::REDACTED)),

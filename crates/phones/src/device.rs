@@ -5,15 +5,19 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sinew_tool::{
-    Admission, BoxFuture, Call, Device, DeviceId, DeviceInfo, ErrorKind, Family, FamilyName, Outcome, Reach, Status,
-    TextTrust, ToolError, Toolset,
+    Admission, Args, BoxFuture, Call, Device, DeviceId, DeviceInfo, ErrorKind, Family, FamilyName, Outcome, Reach,
+    ShownScreen, Status, TextTrust, ToolError, Toolset,
 };
 
 use crate::adb::known_phones::device_key;
 use crate::phone::{Phone, PhoneIdentity};
 use crate::screen::ScreenView;
 use crate::tools::{self, Memory, Operator, Profile};
+use crate::tree::identify::landmarks;
+use crate::tree::select::Selector;
 
+/// Enough that some are new on every screen.
+const MAX_LANDMARKS: usize = 20;
 /// The text of a screen that is kept beside a call, in bytes: ten times a usual one.
 const MAX_SCREEN_TEXT: usize = 16 << 10;
 
@@ -71,10 +75,14 @@ impl<P: Phone> Device for PhoneDevice<P> {
     }
 
     /// With the same refs as the tools.
-    fn screen(&self) -> BoxFuture<'_, Option<String>> {
+    fn screen<'a>(&'a self, args: &'a Args) -> BoxFuture<'a, Option<ShownScreen>> {
         Box::pin(async {
             let tree = self.phone.tree().await.ok()?;
-            Some(self.memory.describe(&ScreenView::of(&tree), Some(MAX_SCREEN_TEXT)))
+            Some(ShownScreen {
+                text: self.memory.describe(&ScreenView::of(&tree), Some(MAX_SCREEN_TEXT)),
+                landmarks: landmarks(&tree, MAX_LANDMARKS).iter().map(Selector::to_json).collect(),
+                lasting_args: self.memory.with_selector(&tree, args),
+            })
         })
     }
 

@@ -1,14 +1,16 @@
 //! The device whose tools are the routines.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use sinew_tool::{
-    Admission, BoxFuture, Call, Device, DeviceInfo, DeviceKey, Effect, ErrorKind, Family, FamilyName, Hints, Outcome,
-    Reach, Status, TextTrust, Tool, ToolError, Toolset,
+    Admission, Args, BoxFuture, Call, Device, DeviceInfo, DeviceKey, Effect, ErrorKind, Family, FamilyName, Hints,
+    Outcome, Reach, Status, TextTrust, Tool, ToolError, Toolset,
 };
+use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 
 use crate::host::RunHost;
@@ -26,6 +28,7 @@ const MARGIN: Duration = Duration::from_secs(1);
 pub(crate) type RoutineBook = BTreeMap<String, Arc<Routine>>;
 
 pub(crate) struct RoutinesDevice {
+    directory: PathBuf,
     state: Mutex<DeviceState>,
     runs: Runs,
 }
@@ -37,10 +40,10 @@ struct DeviceState {
 }
 
 impl RoutinesDevice {
-    pub(crate) fn new() -> RoutinesDevice {
+    pub(crate) fn new(directory: PathBuf) -> RoutinesDevice {
         let state =
             DeviceState { info: Arc::new(info(&[])), tools: Arc::new(Toolset::default()), routines: Arc::default() };
-        RoutinesDevice { state: Mutex::new(state), runs: Runs::default() }
+        RoutinesDevice { directory, state: Mutex::new(state), runs: Runs::default() }
     }
 
     /// Takes other routines, and what is wrong with files.
@@ -49,6 +52,7 @@ impl RoutinesDevice {
         if !tools.is_empty() {
             tools.extend([get_run(), cancel_run()]);
         }
+        tools.push(save_routine());
         let (tools, info) = (Arc::new(Toolset::new(tools)), Arc::new(info(problems)));
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         *state = DeviceState { info, tools, routines: Arc::new(routines) };
@@ -62,7 +66,29 @@ impl RoutinesDevice {
                 run.cancel.cancel();
                 Ok(Outcome::json(run.to_json()))
             }
+            SAVE_ROUTINE => self.save(&call.args).await,
             _ => self.start(call).await,
+        }
+    }
+
+    /// Writes a file that a model proposes. It replaces none.
+    async fn save(&self, args: &Args) -> Result<Outcome, ToolError> {
+        let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (name, file) = (text("name"), text("file"));
+        let refuse = |why: String| ToolError::new(ErrorKind::InvalidArguments, why);
+        if !is_routine_name(&name) || is_taken(&name) {
+            return Err(refuse(format!("`{name}` is no name for a routine; expected small letters, digits and `_`")));
+        }
+        Routine::read(&name, &file).map_err(|problem| refuse(format!("the file is no routine: {problem}")))?;
+        let path = self.directory.join(format!("{name}.md"));
+        let written = tokio::fs::OpenOptions::new().write(true).create_new(true).open(&path).await;
+        let written = async { written?.write_all(file.as_bytes()).await };
+        match written.await {
+            Ok(()) => Ok(Outcome::json(json!({"status": "success", "name": name}))),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                Err(refuse(format!("there is a routine `{name}` already; choose another name")))
+            }
+            Err(error) => Err(ToolError::new(ErrorKind::ActionFailed, format!("{name}.md cannot be written: {error}"))),
         }
     }
 
@@ -141,6 +167,7 @@ fn info(problems: &[String]) -> DeviceInfo {
 
 const GET_RUN: &str = "get_run";
 const CANCEL_RUN: &str = "cancel_run";
+const SAVE_ROUTINE: &str = "save_routine";
 
 fn get_run() -> Tool {
     Tool::new(
@@ -157,6 +184,27 @@ fn cancel_run() -> Tool {
     Tool::new(CANCEL_RUN, about, run_schema()).with_effect(Effect::Change)
 }
 
+fn save_routine() -> Tool {
+    let about = "Proposes a routine: a sequence of calls that worked becomes a tool of its own, once a person approves \
+                 this call. `file` is Markdown: a tool specification with a section `### Steps`, a fenced YAML list of \
+                 steps (`call`, `device`, `arguments`, `as`, `expect`, `if`, `each`, `wait`, `return`).";
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "Name of the new tool: small letters, digits and `_`."},
+            "file": {"type": "string", "description": "The whole file."},
+        },
+        "required": ["name", "file"],
+    });
+    Tool::new(SAVE_ROUTINE, about, schema).with_effect(Effect::Danger)
+}
+
+/// Whether a text can be the name of a routine and of its file.
+pub fn is_routine_name(name: &str) -> bool {
+    (1..=48).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
 fn run_schema() -> Value {
     json!({
         "type": "object",
@@ -167,5 +215,5 @@ fn run_schema() -> Value {
 
 /// The names that no routine may have.
 pub(crate) fn is_taken(name: &str) -> bool {
-    [GET_RUN, CANCEL_RUN].contains(&name)
+    [GET_RUN, CANCEL_RUN, SAVE_ROUTINE].contains(&name)
 }

@@ -29,7 +29,7 @@ pub async fn run(
     end: CancellationToken,
 ) -> io::Result<()> {
     let mut folder = Folder::default();
-    let device = Arc::new(RoutinesDevice::new());
+    let device = Arc::new(RoutinesDevice::new(directory.clone()));
     let mut is_here = false;
     loop {
         let looked = tokio::task::spawn_blocking({
@@ -43,14 +43,14 @@ pub async fn run(
         (folder, is_changed) = looked.await.map_err(io::Error::other)?;
         if is_changed {
             device.set(folder.book(), &folder.problems());
-            match (is_here, folder.is_empty()) {
-                (false, false) => announce(DeviceEvent::Joined(device.clone())),
-                (true, true) => announce(DeviceEvent::Left(device.clone(), LeaveReason::Closed)),
-                (true, false) => announce(DeviceEvent::Changed(device.clone())),
-                (false, true) => {}
+            match (is_here, folder.is_there) {
+                (false, true) => announce(DeviceEvent::Joined(device.clone())),
+                (true, false) => announce(DeviceEvent::Left(device.clone(), LeaveReason::Closed)),
+                (true, true) => announce(DeviceEvent::Changed(device.clone())),
+                (false, false) => {}
             }
         }
-        is_here = !folder.is_empty();
+        is_here = folder.is_there;
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}
             () = end.cancelled() => break,
@@ -64,6 +64,7 @@ pub async fn run(
 
 #[derive(Default)]
 struct Folder {
+    is_there: bool,
     files: BTreeMap<String, RoutineFile>,
     /// More files than are read.
     surplus: usize,
@@ -81,7 +82,9 @@ impl Folder {
     /// Reads what is new; says whether anything is.
     fn look(&mut self, directory: &Path) -> bool {
         let mut found = BTreeMap::new();
-        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let entries = std::fs::read_dir(directory);
+        let was_there = std::mem::replace(&mut self.is_there, entries.is_ok());
+        for entry in entries.into_iter().flatten().flatten() {
             let path = entry.path();
             let name = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
             let is_routine = path.extension().is_some_and(|ending| ending == "md");
@@ -93,7 +96,7 @@ impl Folder {
         }
         let before = (self.files.len(), std::mem::replace(&mut self.surplus, found.len().saturating_sub(MAX_ROUTINES)));
         self.files.retain(|name, _| found.contains_key(name));
-        let mut is_changed = before != (self.files.len(), self.surplus);
+        let mut is_changed = was_there != self.is_there || before != (self.files.len(), self.surplus);
         for (name, (path, stamp)) in found.into_iter().take(MAX_ROUTINES) {
             let file = self.files.entry(name.clone()).or_default();
             if file.stamp != Some(stamp) {
@@ -116,10 +119,6 @@ impl Folder {
             }
         }
         is_changed
-    }
-
-    fn is_empty(&self) -> bool {
-        self.files.is_empty()
     }
 
     /// The routines in their last good form.

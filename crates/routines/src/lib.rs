@@ -10,11 +10,14 @@
 mod device;
 mod folder;
 mod host;
+mod recording;
 mod routine;
 mod runs;
 mod template;
 mod yaml;
 
+pub use device::is_routine_name;
 pub use folder::{EffectOf, run};
-pub use routine::{Routine, RoutineProblem};
+pub use recording::{RecordedCall, record};
+pub use routine::{LIMITS, Routine, RoutineProblem};
 pub use template::new_from_template;

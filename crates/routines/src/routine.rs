@@ -20,7 +20,7 @@ const MAX_FILE: usize = 256 << 10;
 pub(crate) const SECTION: &str = "Steps";
 
 /// What one run may cost.
-pub(crate) const LIMITS: Limits = Limits { written: 200, executed: 2_000, items: 200, time: Duration::from_secs(600) };
+pub const LIMITS: Limits = Limits { written: 200, executed: 2_000, items: 200, time: Duration::from_secs(600) };
 
 /// A checked routine.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ impl Routine {
     }
 
     /// The values that the steps may refer to from the start. A parameter that was not given is its default, or null.
-    pub(crate) fn scope(&self, args: &Args) -> Map<String, Value> {
+    pub fn scope(&self, args: &Args) -> Map<String, Value> {
         let properties = self.tool.properties().into_iter().flatten();
         let value = |name: &str, schema: &Value| {
             args.get(name).or_else(|| schema.get("default")).cloned().unwrap_or(Value::Null)

@@ -6,7 +6,7 @@ pub fn new_from_template(name: &str) -> String {
 }
 
 const TEMPLATE: &str = "\
-# NAME
+# Routine NAME
 
 ## Tool: NAME
 
@@ -26,11 +26,31 @@ This tool takes no parameters.
 
 ### 4. Output Schema (Return Value)
 
-The answer of its last step.
+| Field Name | Type | Description | Example Value |
+|---|---|---|---|
+| `status` | string | Whether all steps were done. | `success` |
+
+**JSON Schema**:
+
+```json
+{
+  \"type\": \"object\",
+  \"properties\": {
+    \"status\": {\"enum\": [\"success\", \"failure\"], \"description\": \"Whether all steps were done.\", \"examples\": [\"success\"]}
+  },
+  \"required\": [\"status\"]
+}
+```
 
 ### 5. Error Handling
 
-- `DeviceAway`: a device of its steps is not connected. The steps before it were done.
+- `DeviceAway`: a device of its steps is not connected.
+
+A failure is an object; the steps before the one that it names were done.
+
+```json
+{\"status\": \"failure\", \"error_type\": \"DeviceAway\", \"error_message\": \"step 1: the device is away\"}
+```
 
 ### 6. Idempotency
 
@@ -52,7 +72,8 @@ The answer of its last step.
 ```yaml
 - call: self.get_device_status
   device: kitchen
-  as: status
-- return: ${status}
+  as: kitchen
+- expect: {value: \"${kitchen.battery.level}\", above: 10}
+- return: {status: success}
 ```
 ";

@@ -63,13 +63,32 @@ impl RunReport {
 
     /// One file without scripts or anything from elsewhere.
     pub fn to_html(&self, title: &str) -> String {
-        html::page(self, title)
+        html::page(title, &[(None, self)])
     }
+}
 
-    /// A test suite of one case, as CI systems read it.
-    pub fn to_junit(&self, suite: &str, name: &str) -> String {
-        junit::document(self, suite, name)
-    }
+/// A run among others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SuiteCase {
+    /// Where it ran: a device, or nothing where its steps say so themselves.
+    pub lane: String,
+    pub name: String,
+    pub report: RunReport,
+}
+
+/// Runs in one file without scripts or anything from elsewhere.
+pub fn to_html(title: &str, cases: &[SuiteCase]) -> String {
+    let heading = |case: &SuiteCase| match case.lane.is_empty() {
+        true => case.name.clone(),
+        false => format!("{} on {}", case.name, case.lane),
+    };
+    let cases: Vec<_> = cases.iter().map(|case| (Some(heading(case)), &case.report)).collect();
+    html::page(title, &cases)
+}
+
+/// Runs as CI systems read them: a suite for each lane.
+pub fn to_junit(cases: &[SuiteCase]) -> String {
+    junit::document(cases)
 }
 
 impl StepRecord {
@@ -156,7 +175,10 @@ mod tests {
         let page = report().to_html("A <title>");
         assert!(!page.contains("<script") && !page.contains("<b>") && page.contains("&lt;script&gt;"), "{page}");
         assert!(page.contains("data:image/jpeg;base64,/9j/") && page.contains("A &lt;title&gt;"), "{page}");
-        let suite = report().to_junit("phones & more", "first");
+        let case = SuiteCase { lane: "phones & more".to_owned(), name: "first".to_owned(), report: report() };
+        let page = to_html("All", std::slice::from_ref(&case));
+        assert!(page.contains("<h1>All</h1>") && page.contains(">first on phones &amp; more<"), "{page}");
+        let suite = to_junit(&[case]);
         assert!(
             suite.contains("<failure message=\"it&#39;s \u{fffd} &lt;b&gt;") && !suite.contains('\u{1b}'),
             "{suite}"

@@ -24,6 +24,9 @@ pub trait StepHost: Send + Sync {
     /// Since the run began.
     fn elapsed(&self) -> Duration;
 
+    /// A step was carried out, or failed.
+    fn stepped(&self, _step: &StepRecord) {}
+
     /// What there is to see after a step, for a report. `None` where nobody asked for one, or there is nothing.
     fn observe<'a>(&'a self, _device: Option<&'a str>) -> BoxFuture<'a, Option<Observation>> {
         Box::pin(std::future::ready(None))
@@ -101,7 +104,9 @@ impl Runner<'_> {
         };
         let took = self.host.elapsed().saturating_sub(started);
         let kind = step.kind.word();
-        self.report.steps.push(StepRecord { at: at.to_owned(), kind, what, started, took, outcome, before, after });
+        let record = StepRecord { at: at.to_owned(), kind, what, started, took, outcome, before, after };
+        self.host.stepped(&record);
+        self.report.steps.push(record);
         result
     }
 

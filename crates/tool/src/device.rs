@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::admission::Admission;
 use crate::attributes::Attributes;
-use crate::call::Call;
+use crate::call::{Args, Call};
 use crate::error::ToolError;
 use crate::family::Family;
 use crate::outcome::Outcome;
@@ -31,14 +31,27 @@ pub trait Device: Send + Sync {
         Vec::new()
     }
 
-    /// What the device shows now, in words, for people who look at what a call did; `None` where it shows nothing.
-    fn screen(&self) -> BoxFuture<'_, Option<String>> {
+    /// What the device shows now, for people who look at what a call did and for who makes a routine of it; `None`
+    /// where it shows nothing. `args` are the arguments of the call that acts on it next.
+    fn screen<'a>(&'a self, args: &'a Args) -> BoxFuture<'a, Option<ShownScreen>> {
+        let _ = args;
         Box::pin(std::future::ready(None))
     }
 
     /// Runs a tool. Dropping the future cancels the call: a call that is still queued is never sent, and a late
     /// answer is counted but not delivered. Calls that a device cannot run in parallel wait in the device's own queue.
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>>;
+}
+
+/// What a device shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShownScreen {
+    /// In words.
+    pub text: String,
+    /// Selectors that each fit one thing on it, those that say most about the screen first.
+    pub landmarks: Vec<Value>,
+    /// The arguments with selectors in place of names that only hold now, where there were any.
+    pub lasting_args: Option<Args>,
 }
 
 /// A picture of a device, which can be read as `device://<id>/<name>`.

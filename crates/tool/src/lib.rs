@@ -32,7 +32,8 @@ pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, Prese
 pub use attributes::Attributes;
 pub use call::{Answer, Args, Call, Caller, LogLevel, NestedCalls, PlannedCall, Question, Silent};
 pub use device::{
-    Announce, BoxFuture, Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Notice, Picture, Status,
+    Announce, BoxFuture, Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Notice, Picture,
+    ShownScreen, Status,
 };
 pub use digest::Digest;
 pub use error::{ErrorKind, ToolError};

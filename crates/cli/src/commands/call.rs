@@ -307,7 +307,7 @@ const FOR_PEOPLE: [&str; 7] = [
 ];
 
 /// `key=value` pairs, each value read as the schema types it.
-fn typed(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, CliError> {
+pub fn typed(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, CliError> {
     let mut arguments = Map::new();
     for pair in pairs {
         let (key, value) = pair

@@ -1,14 +1,21 @@
 //! Routines through the real program: the demo's, one's own, and what goes wrong.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
-use crate::gateway::{TestGateway, run, sinew};
+use crate::gateway::{Process, TestGateway, run, sinew};
+
+/// Switches the second relay as the first was.
+const FOLLOW: &str = include_str!("follow.md");
 
 #[test]
 fn the_routines_of_the_demo_act_on_boards_and_the_phone() {
     let gateway = TestGateway::demo();
     let page = gateway.json(&["routine", "run", "good_night", "volume=7"]);
-    assert_eq!(page["structuredContent"], json!({"volume": 7}), "{page}");
+    assert_eq!(page["structuredContent"], json!({"status": "success", "volume": 7}), "{page}");
     let status = gateway.run(&["call", "board-ddee01", "self.get_device_status"]).ok().out;
     assert!(status.contains("\"volume\":7"), "{status}");
     let note = gateway.run(&["call", "virtual-phone", "get_screen"]).ok().out;
@@ -51,7 +58,107 @@ fn a_routine_of_ones_own_is_written_checked_and_tried() {
         }
         std::thread::sleep(std::time::Duration::from_millis(200));
     };
-    assert!(answer.json().to_string().contains("audio_speaker"), "{answer:?}");
+    assert_eq!(answer.json()["structuredContent"], json!({"status": "success"}), "{answer:?}");
+}
+
+/// The ref of the line that has these words on the phone's screen.
+fn find_ref(gateway: &TestGateway, words: &str) -> String {
+    let screen = gateway.run(&["call", "virtual-phone", "get_screen"]).ok().out;
+    let line = screen.lines().find(|line| line.contains(words));
+    let line = line.unwrap_or_else(|| panic!("{words} is not on {screen}"));
+    format!("element_id={}", line.split(' ').next().unwrap_or_default())
+}
+
+#[test]
+fn calls_become_a_routine_that_is_replayed_tested_and_says_what_is_wrong() {
+    let gateway = TestGateway::demo();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (suite, file) = (folder.path().display().to_string(), folder.path().join("jot_down.md"));
+    let mut recording = sinew(gateway.state.path())
+        .args(["routine", "record", "jot_down", "--folder", &suite])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let told = BufReader::new(recording.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(told.take(2).any(|line| line.contains("Press Enter")));
+    let act = |tool: &str, arguments: &[&str]| {
+        gateway.run(&[&["call", "virtual-phone", tool][..], arguments].concat()).ok();
+    };
+    act("open_app", &["app=Notes", "settle=true"]);
+    act("click_element", &[&find_ref(&gateway, "New note"), "settle=true"]);
+    act("set_text", &[&find_ref(&gateway, "Title"), "text=Groceries"]);
+    act("set_text", &[&find_ref(&gateway, "Write something"), "text=Lemons"]);
+    gateway.run(&["call", "board-ddee01", "self.audio_speaker.set_volume", "volume=33"]).ok();
+    // The first closes the keyboard.
+    act("press_back", &["settle=true"]);
+    act("press_back", &["settle=true"]);
+    recording.stdin.take().expect("piped").write_all(b"\n").expect("written");
+    let told = recording.wait_with_output().expect("it ends");
+    assert!(String::from_utf8_lossy(&told.stdout).contains("from 10 calls"), "{told:?}");
+
+    let text = std::fs::read_to_string(&file).expect("a file");
+    for wanted in ["selector: {id: \"new_note\"}", "text: \"${note_title}\"", "volume: \"${volume}\"", "- expect: "] {
+        assert!(text.contains(wanted), "{wanted} is missing in {text}");
+    }
+    assert!(!text.contains("element_id") && !text.contains("get_screen"), "{text}");
+    gateway.run(&["spec", "lint", &file.display().to_string(), "--min-severity", "error"]).ok();
+    let path = file.display().to_string();
+    let played = gateway.run(&["routine", "run", &path, "note_title=Tools", "note_body=A hammer"]).ok().out;
+    assert!(played.contains("ok     1. open_app"), "{played}");
+    let screen = gateway.run(&["call", "virtual-phone", "get_screen"]).ok().out;
+    assert!(screen.contains("Tools") && screen.contains("A hammer"), "{screen}");
+
+    let moved = "selector: {description: \"New notes\", exact: true}";
+    let moved = text.replace("jot_down", "moved").replace("selector: {id: \"new_note\"}", moved);
+    std::fs::write(folder.path().join("moved.md"), moved).expect("written");
+    let junit = folder.path().join("out.xml").display().to_string();
+    let tested = gateway.run(&["routine", "test", &suite, "--junit", &junit]);
+    assert!(tested.code == 1 && tested.out.contains("ok     jot_down"), "{tested:?}");
+    assert!(tested.out.contains("failed moved") && tested.out.contains("\"New note\""), "{tested:?}");
+    let junit = std::fs::read_to_string(junit).expect("a report");
+    assert!(junit.contains("tests=\"2\" failures=\"1\""), "{junit}");
+}
+
+#[test]
+fn an_event_of_a_board_starts_a_routine_as_a_caller_of_its_own() {
+    let state = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(state.path().join("routines")).expect("a folder");
+    std::fs::write(state.path().join("routines/follow.md"), FOLLOW).expect("written");
+    let config = state.path().join("sinew.toml");
+    let hooks = r#"
+        [[hooks]]
+        name = "second-relay"
+        event = "notifications/relay_changed"
+        device = "board-000001"
+        when = {value = "${event.body.channel}", is = 1}
+        run = "follow"
+        arguments = {on = "${event.body.on}"}
+    "#;
+    std::fs::write(&config, hooks).expect("written");
+    let config = config.display().to_string();
+    let gateway = TestGateway::open("serve", state, &["--config", &config]);
+    let url = gateway.devices_url().to_owned();
+    let token = gateway.own_token();
+    let board = ["sim", "board", "--kind", "relay", "--connect", &url, "--token", &token, "--first", "1"];
+    let _board = Process::start(sinew(gateway.state.path()).args(board));
+    gateway.wait_for("02:51:00:00:00:01", "ready");
+    gateway.run(&["call", "board-000001", "self.set_relay", "channel=1", "on=true", "--yes"]).ok();
+    let ends = Instant::now() + Duration::from_secs(60);
+    loop {
+        let audit = gateway.json(&["audit", "--limit", "40"]);
+        let records = audit["records"].as_array().cloned().unwrap_or_default();
+        let is_step = |record: &serde_json::Value| {
+            record["principal"] == "hook:second-relay" && record["name"] == "self.set_relay"
+        };
+        if let Some(step) = records.iter().find(|record| is_step(record)) {
+            assert_eq!((&step["outcome"], &step["door"]), (&json!("ok"), &json!("hook")), "{step}");
+            break;
+        }
+        assert!(Instant::now() < ends, "{audit}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 #[test]

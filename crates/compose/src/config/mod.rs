@@ -81,6 +81,8 @@ sinew_tool::settings! {
         /// Directory of routines, see `docs/routines.md`. By default `routines` beside this file; without a file, in the
         /// state directory. Relative to the file.
         pub routines: Option<PathBuf> = None;
+        /// Events that start a routine or are posted to another service, see `docs/routines.md`.
+        pub hooks: Vec<crate::hooks::HookConfig> = Vec::new();
         /// Who may call which tools, see `docs/policy.md`.
         pub policy: PolicySettings = PolicySettings::default();
         /// What some tools do, where the gateway does not know it or you know better.

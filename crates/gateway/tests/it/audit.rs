@@ -593,7 +593,13 @@ async fn the_journal_keeps_what_a_device_showed_before_and_after_it_acted() {
     call(&gateway, "look", json!({})).await.unwrap();
     let kept = gateway.find_journal(0, None, 10).unwrap();
     let screens = |text: &str| Some(text.to_owned());
-    assert_eq!(kept[0].screens, Screens { before: screens("0 calls so far"), after: screens("1 calls so far") });
+    let expected = Screens {
+        before: screens("0 calls so far"),
+        after: screens("1 calls so far"),
+        landmark: Some(json!({"text": "1 calls"})),
+        lasting_args: Some(sinew_tool::Args::from_iter([("lasting".to_owned(), json!(true))])),
+    };
+    assert_eq!(kept[0].screens, expected);
     assert_eq!(kept[1].screens, Screens::default());
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
 use sinew_tool::{
     Admission, Args, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
-    LeaveReason, Notice, Outcome, Reach, Status, TextTrust, Tool, ToolError, Toolset, Value, json,
+    LeaveReason, Notice, Outcome, Reach, ShownScreen, Status, TextTrust, Tool, ToolError, Toolset, Value, json,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -104,8 +104,11 @@ impl Device for Fake {
         self.tools.lock().unwrap().clone()
     }
 
-    fn screen(&self) -> BoxFuture<'_, Option<String>> {
-        Box::pin(ready(Some(format!("{} calls so far", self.count()))))
+    fn screen<'a>(&'a self, _args: &'a Args) -> BoxFuture<'a, Option<ShownScreen>> {
+        let landmarks = vec![json!({"text": "always"}), json!({"text": format!("{} calls", self.count())})];
+        let text = format!("{} calls so far", self.count());
+        let lasting_args = Some(Args::from_iter([("lasting".to_owned(), json!(true))]));
+        Box::pin(ready(Some(ShownScreen { text, landmarks, lasting_args })))
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {

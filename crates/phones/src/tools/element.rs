@@ -10,10 +10,13 @@ use super::gesture::TAP;
 use super::{Operator, budget};
 use crate::phone::PhoneError;
 use crate::screen::refs::Refs;
-use crate::screen::{ScreenView, diff};
+use crate::screen::{Item, ScreenView, diff};
 use crate::touch::Stroke;
-use crate::tree::select::{By, Selector};
+use crate::tree::select::{By, Condition, Selector};
 use crate::tree::{self, Rect, Tree, UiNodeId};
+
+/// Letters of a text that are compared with a selector.
+const MAX_COMPARED: usize = 100;
 
 /// What a call means by "the element".
 #[derive(Clone, Debug)]
@@ -85,10 +88,10 @@ impl Operator<'_> {
     /// and what changed.
     pub(super) fn find(&self, tree: &Tree, target: &Target) -> Result<usize, ToolError> {
         match target {
-            Target::Described(selector) => first_fit(tree, selector).ok_or_else(|| not_there(selector)),
+            Target::Described(selector) => first_fit(tree, selector).ok_or_else(|| self.not_there(tree, selector)),
             Target::Selected(selector) => match selector.find_things(tree)[..] {
                 [one] => Ok(one),
-                [] => Err(not_there(selector)),
+                [] => Err(self.not_there(tree, selector)),
                 ref several => Err(self.ambiguous(tree, selector, several)),
             },
             Target::Named(name) => self.seek(tree, target).ok_or_else(|| self.lost(tree, name)),
@@ -102,6 +105,27 @@ impl Operator<'_> {
             Target::Selected(selector) => selector.find_things(tree).first().copied(),
             Target::Named(name) => self.id_of(name).and_then(|id| tree.find(id)),
         }
+    }
+
+    /// The error names what is most like it, so that whoever wrote the selector sees what became of the element.
+    fn not_there(&self, tree: &Tree, selector: &Selector) -> ToolError {
+        let view = ScreenView::of(tree);
+        let mut memory = self.memory.lock();
+        // 3: the one that was meant, and its neighbours.
+        let nearest: Vec<String> = nearest_items(tree, &view, selector)
+            .into_iter()
+            .take(3)
+            .map(|item| format!("{} {item}", memory.refs.name(item)))
+            .collect();
+        let nearest = match nearest.is_empty() {
+            true => String::new(),
+            false => format!(" Most like it:\n{}", nearest.join("\n")),
+        };
+        let package = if view.package.is_empty() { "an unknown app" } else { &view.package };
+        missing(format!(
+            "No element on the screen has {selector}. Look with get_screen, or scroll_to_element. \
+             The screen is of {package}.{nearest}"
+        ))
     }
 
     fn ambiguous(&self, tree: &Tree, selector: &Selector, several: &[usize]) -> ToolError {
@@ -128,7 +152,7 @@ impl Operator<'_> {
     }
 
     pub(super) fn id_of(&self, name: &str) -> Option<UiNodeId> {
-        UiNodeId::parse(name).or_else(|| self.memory.lock().refs.find(name).map(|known| known.id))
+        self.memory.id_of(name)
     }
 
     fn lost(&self, tree: &Tree, name: &str) -> ToolError {
@@ -153,8 +177,36 @@ impl Operator<'_> {
     }
 }
 
-fn not_there(selector: &Selector) -> ToolError {
-    missing(format!("No element on the screen has {selector}. Look with get_screen, or scroll_to_element."))
+/// The things on the screen that share most with what the selector says, the nearest first.
+fn nearest_items<'v>(tree: &Tree, view: &'v ScreenView, selector: &Selector) -> Vec<&'v Item> {
+    let closeness = |item: &Item| {
+        let node = tree.find(item.id).map(|index| tree.node(index));
+        let face = item.face();
+        let said = |condition: &Condition| match (condition.by, node) {
+            (By::ResourceId, Some(node)) => likeness(&condition.value, node.resource_id.as_deref().unwrap_or_default()),
+            (By::Class, Some(node)) => likeness(&condition.value, &node.class) / 2,
+            _ => likeness(&condition.value, &face),
+        };
+        selector.conditions.iter().map(said).sum::<usize>()
+    };
+    let mut items: Vec<(usize, &Item)> = view.items.iter().map(|item| (closeness(item), item)).collect();
+    items.retain(|(closeness, _)| *closeness > 0);
+    items.sort_by_key(|(closeness, _)| std::cmp::Reverse(*closeness));
+    items.into_iter().map(|(_, item)| item).collect()
+}
+
+/// How many of the wanted text's pairs of letters another text has too, in percent; nothing below half.
+fn likeness(wanted: &str, text: &str) -> usize {
+    let pairs = |text: &str| -> Vec<[char; 2]> {
+        let letters: Vec<char> = text.chars().take(MAX_COMPARED).flat_map(char::to_lowercase).collect();
+        letters.windows(2).map(|pair| [pair[0], pair[1]]).collect()
+    };
+    let (wanted, text) = (pairs(wanted), pairs(text));
+    let shared = wanted.iter().filter(|pair| text.contains(pair)).count();
+    match shared * 100 / wanted.len().max(1) {
+        percent if percent >= 50 => percent,
+        _ => 0,
+    }
 }
 
 pub(super) fn missing(message: String) -> ToolError {

@@ -36,7 +36,8 @@ use crate::control::PhoneShell;
 use crate::phone::{Phone, PhoneError, Screen};
 use crate::screen::refs::Refs;
 use crate::screen::{ScreenView, diff};
-use crate::tree::Tree;
+use crate::tree::identify::identify;
+use crate::tree::{Tree, UiNodeId};
 use args::{boolean, integer, invalid, word};
 use row::ToolRow;
 
@@ -57,6 +58,21 @@ struct MemoryState {
 impl Memory {
     pub(crate) fn describe(&self, view: &ScreenView, budget: Option<usize>) -> String {
         view.to_text(&mut self.lock().refs, budget)
+    }
+
+    /// The node that a ref or an id stands for.
+    fn id_of(&self, name: &str) -> Option<UiNodeId> {
+        UiNodeId::parse(name).or_else(|| self.lock().refs.find(name).map(|known| known.id))
+    }
+
+    /// The arguments with a selector in place of a ref or an id, where one tells the element from all others.
+    pub(crate) fn with_selector(&self, tree: &Tree, args: &Args) -> Option<Args> {
+        let name = args.get("element_id")?.as_str()?;
+        let selector = identify(tree, tree.find(self.id_of(name)?)?)?;
+        let mut args = args.clone();
+        args.remove("element_id");
+        args.insert("selector".to_owned(), selector.to_json());
+        Some(args)
     }
 
     fn lock(&self) -> MutexGuard<'_, MemoryState> {

@@ -2,6 +2,7 @@
 //!
 //! A backend builds one with [`TreeBuilder`]. Ids are given when it is finished, see [`ids`].
 
+pub mod identify;
 mod ids;
 pub mod json;
 pub mod select;

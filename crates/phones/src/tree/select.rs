@@ -45,7 +45,7 @@ impl Relation {
     pub const ALL: [(Relation, &'static str); 3] =
         [(Relation::Near, "near"), (Relation::Below, "below"), (Relation::Inside, "inside")];
 
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Relation::Near => "near",
             Relation::Below => "below",
@@ -83,6 +83,16 @@ impl By {
         }
     }
 
+    /// What it is called in a selector.
+    pub(super) fn member(self) -> &'static str {
+        match self {
+            By::Text => "text",
+            By::Description => "description",
+            By::ResourceId => "id",
+            By::Class => "class",
+        }
+    }
+
     fn of(self, node: &UiNode) -> Option<&str> {
         match self {
             By::Text => node.text.as_deref(),
@@ -92,10 +102,6 @@ impl By {
         }
     }
 }
-
-/// The members of a selector in JSON that say what an element is.
-const MEMBERS: [(&str, By); 4] =
-    [("text", By::Text), ("description", By::Description), ("id", By::ResourceId), ("class", By::Class)];
 
 /// An element, its neighbour and the neighbour's surroundings.
 const MAX_DEPTH: usize = 3;
@@ -124,7 +130,7 @@ impl Selector {
         };
         let mut selector = Selector::default();
         for (name, value) in members {
-            if let Some((_, by)) = MEMBERS.iter().find(|(own, _)| own == name) {
+            if let Some((by, _)) = By::ALL.iter().find(|(by, _)| by.member() == name) {
                 let text = value.as_str().filter(|text| !text.is_empty() && text.len() <= MAX_VALUE);
                 let text =
                     text.ok_or_else(|| format!("`{name}` in a selector must be a text of 1 to {MAX_VALUE} bytes"))?;

@@ -4,4 +4,5 @@
 
 mod files;
 mod reading;
+mod recording;
 mod running;

@@ -11,25 +11,43 @@ h2{margin:2rem 0 .5rem;font-size:1.05rem}.ok{color:#1a7f37}.failed{color:#b3261e
 pre{background:#f4f3f8;padding:.75rem;overflow:auto;white-space:pre-wrap}\
 .seen{display:flex;gap:1rem;flex-wrap:wrap}.seen>figure{flex:1 1 20rem;margin:0}img{max-width:16rem;border:1px solid #ccc}";
 
-pub(super) fn page(report: &RunReport, title: &str) -> String {
-    let (class, word) = if report.failure.is_none() { ("ok", "succeeded") } else { ("failed", "failed") };
+/// Runs, each under a heading of its own where it has one.
+pub(super) fn page(title: &str, runs: &[(Option<String>, &RunReport)]) -> String {
     let title = escaped(title);
     // The policy keeps the page to itself, whatever a screen showed.
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\
-         <style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n<p class=\"{class}\">{} steps, {word} after {} ms</p>\n",
-        report.steps.len(),
-        report.took.as_millis(),
+         <style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n",
     );
-    for step in &report.steps {
-        section(step, &mut page);
+    for (heading, report) in runs {
+        if let Some(heading) = heading {
+            let _ = writeln!(page, "<h1>{}</h1>", escaped(heading));
+        }
+        run(report, &mut page);
+    }
+    page.push_str("</body></html>\n");
+    page
+}
+
+fn run(report: &RunReport, page: &mut String) {
+    let (class, word) = if report.failure.is_none() { ("ok", "succeeded") } else { ("failed", "failed") };
+    let _ = writeln!(
+        page,
+        "<p class=\"{class}\">{} steps, {word} after {} ms</p>",
+        report.steps.len(),
+        report.took.as_millis()
+    );
+    report.steps.iter().for_each(|step| section(step, page));
+    match &report.failure {
+        Some(failure) if report.failed_step().is_none() => {
+            let _ = writeln!(page, "<pre>{}</pre>", escaped(&failure.message));
+        }
+        _ => {}
     }
     if let Some(returned) = &report.returned {
         let _ = writeln!(page, "<h2>Result</h2>\n<pre>{}</pre>", escaped(&returned.to_string()));
     }
-    page.push_str("</body></html>\n");
-    page
 }
 
 fn section(step: &StepRecord, page: &mut String) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::read::Plain;
 use super::{Field, Measure, Setting};
@@ -245,6 +245,22 @@ impl<T: Setting + Default> Setting for BTreeMap<String, T> {
 
     fn to_value(&self) -> Value {
         self.iter().map(|(name, value)| (name.clone(), value.to_value())).collect()
+    }
+}
+
+/// A table of anything that JSON has.
+impl Setting for Map<String, Value> {
+    fn read<'de, D: Deserializer<'de>>(&mut self, from: D) -> Result<(), D::Error> {
+        *self = Deserialize::deserialize(from)?;
+        Ok(())
+    }
+
+    fn schema() -> Value {
+        json!({"type": "object"})
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Object(self.clone())
     }
 }
 

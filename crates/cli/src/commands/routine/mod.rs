@@ -1,14 +1,21 @@
-//! `sinew routine`: write, check, run and explain routines.
+//! `sinew routine`: write, record, check, run and explain routines.
 
+mod playing;
+mod recording;
+mod suite;
+
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use sinew_api::{Explain, Explained};
-use sinew_routines::{Routine, new_from_template};
-use sinew_tool::ToolUse;
+use sinew_routines::{Routine, is_routine_name, new_from_template};
+use sinew_steps::{RunReport, StepRecord};
+use sinew_tool::{ToolError, ToolUse};
 
-use super::call;
+use super::{call, tools};
 use crate::args::{CallArgs, ReachArgs};
 use crate::client::{GatewayClient, GatewayTarget};
 use crate::error::{CliError, CliErrorKind};
@@ -39,8 +46,14 @@ enum RoutineCommand {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Call a routine of the running gateway
+    /// Make a routine of calls that happen now
+    Record(recording::RecordArgs),
+    /// Run all routines of a directory, on several devices at once, and report
+    Test(suite::SuiteArgs),
+    /// Run a routine and print each step: a file, or one of the running gateway by its name
     Run {
+        /// Name of a routine, or a file
+        #[arg(value_name = "NAME|FILE")]
         name: String,
         /// Arguments of the routine
         #[arg(value_name = "KEY=VALUE")]
@@ -48,6 +61,8 @@ enum RoutineCommand {
         #[command(flatten)]
         reach: ReachArgs,
     },
+    /// Show a file: what it is for, its parameters and its steps
+    Show { file: PathBuf },
     /// Show what a file would call, on which devices, and whether the policy allows it; calls nothing
     Explain {
         file: PathBuf,
@@ -63,6 +78,11 @@ pub async fn run(args: RoutineArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
         RoutineCommand::New { name, folder } => new(&name, &folder, printer),
         RoutineCommand::Lint { files } => lint(&files, printer),
+        RoutineCommand::Record(args) => recording::run(args, printer).await,
+        RoutineCommand::Test(args) => suite::run(args, printer).await,
+        RoutineCommand::Run { name, arguments, reach } if name.ends_with(".md") => {
+            run_file(Path::new(&name), &arguments, &reach, printer).await
+        }
         RoutineCommand::Run { name, arguments, reach } => {
             let call = CallArgs {
                 device: DEVICE.to_owned(),
@@ -76,27 +96,14 @@ pub async fn run(args: RoutineArgs, printer: Printer) -> Result<(), CliError> {
             };
             call::run(call, printer).await
         }
+        RoutineCommand::Show { file } => show(&file, printer),
         RoutineCommand::Explain { file, caller, reach } => explain(&file, caller.as_deref(), &reach, printer).await,
     }
 }
 
 fn new(name: &str, folder: &Path, printer: Printer) -> Result<(), CliError> {
-    let is_name = |name: &str| {
-        (1..=48).contains(&name.len())
-            && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-    };
-    if !is_name(name) {
-        let message = format!("`{}` is no name for a routine; expected small letters, digits and `_`", clean(name));
-        return Err(CliError::new(CliErrorKind::Usage, message));
-    }
-    let path = folder.join(format!("{name}.md"));
-    let failed = |error: std::io::Error| CliError::new(CliErrorKind::Io, format!("{}: {error}", path.display()));
-    if path.exists() {
-        let message = format!("{} is there already; choose another name", path.display());
-        return Err(CliError::new(CliErrorKind::Usage, message));
-    }
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    std::fs::write(&path, new_from_template(name)).map_err(failed)?;
+    check_name(name)?;
+    let path = write_new(folder, name, &new_from_template(name))?;
     match printer.is_json() {
         true => print_json(&json!({"file": path})),
         false => print(&format!(
@@ -106,6 +113,71 @@ fn new(name: &str, folder: &Path, printer: Printer) -> Result<(), CliError> {
         )),
     }
     Ok(())
+}
+
+fn check_name(name: &str) -> Result<(), CliError> {
+    if is_routine_name(name) {
+        return Ok(());
+    }
+    let message = format!("`{}` is no name for a routine; expected small letters, digits and `_`", clean(name));
+    Err(CliError::new(CliErrorKind::Usage, message))
+}
+
+/// Writes a file that must not be there yet.
+fn write_new(folder: &Path, name: &str, text: &str) -> Result<PathBuf, CliError> {
+    let path = folder.join(format!("{name}.md"));
+    let failed = |error: std::io::Error| CliError::new(CliErrorKind::Io, format!("{}: {error}", path.display()));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    match File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes())) {
+        Ok(()) => Ok(path),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let message = format!("{} is there already; choose another name", path.display());
+            Err(CliError::new(CliErrorKind::Usage, message))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Carries out the steps of a file from here.
+async fn run_file(path: &Path, pairs: &[String], reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let routine = load(path)?;
+    let arguments = call::typed(pairs, &routine.tool.input_schema)?;
+    let client = GatewayTarget::find(reach)?.connect().await?;
+    let (report, _) = playing::play(&routine, &arguments, client, false, &|step| log_step(step, printer)).await;
+    match (&report.returned, printer.is_json()) {
+        (_, true) => print_json(&report.to_json()),
+        (Some(returned), false) => print(&format!("{}\n", clean(&format!("{returned:#}")))),
+        (None, false) => {}
+    }
+    finish(&routine.tool.name, &report)
+}
+
+fn load(path: &Path) -> Result<Routine, CliError> {
+    Routine::load(path)
+        .map_err(|problem| CliError::new(CliErrorKind::ChecksFailed, format!("{}: {problem}", path.display())))
+}
+
+/// Prints a step that was carried out.
+fn log_step(step: &StepRecord, printer: Printer) {
+    if printer.is_json() {
+        return;
+    }
+    let (style, word) = if step.outcome.is_ok() { (TextStyle::Good, "ok    ") } else { (TextStyle::Bad, "failed") };
+    let word = printer.paint(style, word);
+    print(&format!("{word} {}. {}, {} ms\n", step.at, clean(&step.what), step.took.as_millis()));
+}
+
+/// The exit code of a run that was shown step by step.
+fn finish(name: &str, report: &RunReport) -> Result<(), CliError> {
+    match &report.failure {
+        None => Ok(()),
+        Some(failure) => {
+            let step =
+                report.failed_step().map_or(String::new(), |step| format!(" at step {} ({})", step.at, step.what));
+            let message = format!("{name} failed{step}: {}", failure.message);
+            Err(ToolError::new(failure.kind, message).into())
+        }
+    }
 }
 
 fn lint(files: &[PathBuf], printer: Printer) -> Result<(), CliError> {
@@ -133,9 +205,35 @@ fn lint(files: &[PathBuf], printer: Printer) -> Result<(), CliError> {
     }
 }
 
+fn show(file: &Path, printer: Printer) -> Result<(), CliError> {
+    let Routine { tool, steps } = load(file)?;
+    if printer.is_json() {
+        print_json(
+            &json!({"tool": tool.to_json(), "uses": steps.calls().iter().map(|call| call.tool).collect::<Vec<_>>()}),
+        );
+        return Ok(());
+    }
+    let mut text = format!(
+        "{}\n{}\n",
+        printer.paint(TextStyle::Bold, &clean(&tool.name)),
+        printer.wrap(&clean(&tool.description), 0)
+    );
+    let mut table = Table::new(["PARAMETER", "TYPE", "DESCRIPTION"]);
+    for (name, schema) in tool.properties().into_iter().flatten() {
+        let about = schema["description"].as_str().unwrap_or_default();
+        table.row([name.clone(), tools::kind(schema), about.to_owned()].map(|cell| (None, clean(&cell))));
+    }
+    text.push_str(&printer.table(&table));
+    for (number, call) in steps.calls().iter().enumerate() {
+        let device = call.device.and_then(Value::as_str).map(|device| format!(" on {device}")).unwrap_or_default();
+        text.push_str(&format!("{:>3}. {}{}\n", number + 1, clean(call.tool), clean(&device)));
+    }
+    print(&text);
+    Ok(())
+}
+
 async fn explain(file: &Path, caller: Option<&str>, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
-    let routine = Routine::load(file)
-        .map_err(|problem| CliError::new(CliErrorKind::ChecksFailed, format!("{}: {problem}", file.display())))?;
+    let routine = load(file)?;
     let mut client = GatewayTarget::find(reach)?.connect().await?;
     let mut rows = Vec::new();
     for used in &routine.tool.uses {

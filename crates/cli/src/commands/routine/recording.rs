@@ -1,0 +1,142 @@
+//! `sinew routine record`: calls that happen now become a routine.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+use sinew_api::{Journal, JournalCall, RecordJournal};
+use sinew_routines::{RecordedCall, Routine, record};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use super::playing::{example_arguments, play};
+use super::{check_name, log_step, write_new};
+use crate::args::ReachArgs;
+use crate::client::{GatewayClient, GatewayTarget, encode};
+use crate::commands::tools;
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, print, print_json};
+
+/// The gateway keeps calls for so long after the last request for it.
+const LEASE_S: u64 = 30;
+/// Calls that one recording may have.
+const MOST_CALLS: usize = 1_000;
+
+#[derive(Debug, Args)]
+pub(super) struct RecordArgs {
+    /// The name of the new routine
+    name: String,
+    /// Only calls of this device, by id or name
+    #[arg(long, value_name = "ID")]
+    device: Option<String>,
+    /// Only calls of this caller, as `sinew journal` names it
+    #[arg(long, value_name = "CALLER")]
+    who: Option<String>,
+    /// Make it of calls that happened already, after the one with this id in the journal
+    #[arg(long, value_name = "ID")]
+    after: Option<u64>,
+    /// Where the file goes
+    #[arg(long, value_name = "DIR", default_value = "routines")]
+    folder: PathBuf,
+    /// Carry the new routine out once, with the recorded values
+    #[arg(long)]
+    replay: bool,
+    #[command(flatten)]
+    reach: ReachArgs,
+}
+
+pub(super) async fn run(args: RecordArgs, printer: Printer) -> Result<(), CliError> {
+    check_name(&args.name)?;
+    let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
+    let after = match args.after {
+        Some(after) => after,
+        None => wait_for_the_end(&mut client).await?,
+    };
+    let calls = recorded_calls(&mut client, &args, after).await?;
+    let text = record(&args.name, &calls).map_err(|why| CliError::new(CliErrorKind::ChecksFailed, why))?;
+    let routine = Routine::read(&args.name, &text).map_err(|problem| {
+        CliError::new(CliErrorKind::ChecksFailed, format!("what was recorded is no routine: {problem}"))
+    })?;
+    let path = write_new(&args.folder, &args.name, &text)?;
+    match printer.is_json() {
+        true => print_json(&json!({"file": path, "calls": calls.len(), "steps": routine.steps.len()})),
+        false => print(&page(&path, &text, calls.len(), args.replay, printer)),
+    }
+    if args.replay {
+        replay(&routine, client, printer).await?;
+    }
+    Ok(())
+}
+
+/// Keeps the journal on until somebody presses Enter; returns the id of the last call before.
+async fn wait_for_the_end(client: &mut GatewayClient) -> Result<u64, CliError> {
+    let lease = RecordJournal { seconds: LEASE_S };
+    let begun: Journal = client.post("/api/v1/journal", &lease).await?;
+    eprintln!("Recording. Make the calls now, with any client or with `sinew call`.\nPress Enter when they are done.");
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    let mut renewal = tokio::time::interval(Duration::from_secs(LEASE_S / 3));
+    loop {
+        tokio::select! {
+            _ = lines.next_line() => return Ok(begun.last),
+            _ = renewal.tick() => {
+                client.post::<Journal>("/api/v1/journal", &lease).await?;
+            }
+        }
+    }
+}
+
+async fn recorded_calls(
+    client: &mut GatewayClient,
+    args: &RecordArgs,
+    after: u64,
+) -> Result<Vec<RecordedCall>, CliError> {
+    let device = args.device.as_ref().map(|device| format!("&device={}", encode(device))).unwrap_or_default();
+    let journal: Journal = client.get(&format!("/api/v1/journal?after={after}&limit={MOST_CALLS}{device}")).await?;
+    let is_wanted = |call: &JournalCall| {
+        let is_callers = args.who.as_ref().is_none_or(|who| *who == call.principal);
+        is_callers && !call.nested && call.error.is_none() && call.device != super::DEVICE
+    };
+    let mut calls = Vec::new();
+    for call in journal.calls.into_iter().filter(is_wanted) {
+        let input_schema = schema_of(client, &call).await;
+        calls.push(recorded(call, input_schema));
+    }
+    Ok(calls)
+}
+
+async fn schema_of(client: &mut GatewayClient, call: &JournalCall) -> Value {
+    // A tool that is gone by now has no schema to guess from.
+    let tools = tools::of_device(client, &call.device).await.unwrap_or_default();
+    tools.into_iter().find(|tool| tool.name == call.tool).map_or(Value::Null, |tool| tool.input_schema)
+}
+
+fn recorded(call: JournalCall, input_schema: Value) -> RecordedCall {
+    let has_screen = call.screen_before.is_some() || call.screen_after.is_some();
+    let result = call.result.as_ref();
+    let texts = result.into_iter().flat_map(|result| &result.content).filter_map(|item| item["text"].as_str());
+    let text = texts.collect::<Vec<_>>().join("\n");
+    RecordedCall {
+        device: call.device,
+        tool: call.tool,
+        args: call.lasting_arguments.unwrap_or(call.arguments),
+        input_schema,
+        answer: result.and_then(|result| result.structured.clone()).unwrap_or_else(|| json!({"text": text})),
+        acted: has_screen.then_some(call.landmark),
+    }
+}
+
+fn page(path: &Path, text: &str, calls: usize, is_replayed: bool, printer: Printer) -> String {
+    let next = match is_replayed {
+        true => "",
+        false => "Read it, change what should differ, and try it:\n",
+    };
+    let command = printer.command(&format!("sinew routine run {}", path.display()));
+    format!("{text}\nWrote {} from {calls} calls. {next}{}", path.display(), if is_replayed { "\n" } else { &command })
+}
+
+async fn replay(routine: &Routine, client: GatewayClient, printer: Printer) -> Result<(), CliError> {
+    let arguments = example_arguments(routine, sinew_tool::Args::new())
+        .map_err(|why| CliError::new(CliErrorKind::ChecksFailed, why))?;
+    let (report, _) = play(routine, &arguments, client, false, &|step| log_step(step, printer)).await;
+    super::finish(&routine.tool.name, &report)
+}

@@ -1,0 +1,198 @@
+//! `sinew routine test`: routines on several devices at once.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use futures_util::future::join_all;
+use serde_json::json;
+use sinew_api::Devices;
+use sinew_routines::Routine;
+use sinew_steps::{RunReport, SuiteCase, to_html, to_junit};
+use sinew_tool::{ErrorKind, ToolError};
+
+use super::playing::{example_arguments, play};
+use crate::args::ReachArgs;
+use crate::client::{GatewayClient, GatewayTarget};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, TextStyle, clean, print, print_json};
+
+/// The parameter by which a routine takes the device that it runs on.
+const DEVICE: &str = "device";
+
+#[derive(Debug, Args)]
+pub(super) struct SuiteArgs {
+    /// Directory of routines
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Run on this device, or on all with a label (`label:ci`). Such routines have a parameter `device`
+    #[arg(long, value_name = "DEVICE")]
+    on: Vec<String>,
+    /// Try a routine that failed so many times more, if it says that it is idempotent
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retries: u8,
+    /// Write the results for CI systems
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write a page with every step
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Agree to calls that need an approval
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    reach: ReachArgs,
+}
+
+/// A routine, or why the file is none.
+type Loaded = (String, Result<Arc<Routine>, String>);
+
+pub(super) async fn run(args: SuiteArgs, printer: Printer) -> Result<(), CliError> {
+    let routines = load(&args.directory)?;
+    let target = GatewayTarget::find(&args.reach)?;
+    let devices = find_devices(&mut target.connect().await?, &args.on).await?;
+    let (directed, fixed): (Vec<Loaded>, Vec<Loaded>) = routines.into_iter().partition(is_directed);
+    let mut lanes: Vec<(String, Vec<Loaded>)> =
+        devices.into_iter().map(|device| (device, directed.clone())).filter(|(_, list)| !list.is_empty()).collect();
+    if lanes.is_empty() && !directed.is_empty() {
+        let message = format!("`{}` takes a device; say which with --on DEVICE or --on label:NAME", directed[0].0);
+        return Err(CliError::new(CliErrorKind::Usage, message));
+    }
+    if !fixed.is_empty() {
+        lanes.push((String::new(), fixed));
+    }
+    let played = lanes.into_iter().map(|(device, list)| play_lane(device, list, &target, &args, printer));
+    let played: Result<Vec<Vec<SuiteCase>>, CliError> = join_all(played).await.into_iter().collect();
+    let cases: Vec<SuiteCase> = played?.into_iter().flatten().collect();
+    let title = args.directory.display().to_string();
+    write(args.junit.as_deref(), || to_junit(&cases))?;
+    write(args.html.as_deref(), || to_html(&title, &cases))?;
+    summary(&cases, printer)
+}
+
+/// All files of the directory, in the order of their names.
+fn load(directory: &Path) -> Result<Vec<Loaded>, CliError> {
+    let failed = |error: std::io::Error| CliError::new(CliErrorKind::Io, format!("{}: {error}", directory.display()));
+    let entries = std::fs::read_dir(directory).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
+    paths.sort();
+    if paths.is_empty() {
+        let message = format!("{} has no routine; `sinew routine new` writes one", directory.display());
+        return Err(CliError::new(CliErrorKind::Usage, message));
+    }
+    let name = |path: &PathBuf| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(paths.iter().map(|path| (name(path), Routine::load(path).map(Arc::new))).collect())
+}
+
+fn is_directed((_, routine): &Loaded) -> bool {
+    let has_device = |routine: &Arc<Routine>| routine.tool.properties().is_some_and(|own| own.contains_key(DEVICE));
+    routine.as_ref().is_ok_and(has_device)
+}
+
+async fn find_devices(client: &mut GatewayClient, on: &[String]) -> Result<Vec<String>, CliError> {
+    if on.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known: Devices = client.get("/api/v1/devices").await?;
+    let mut found: Vec<String> = Vec::new();
+    for wanted in on {
+        let before = found.len();
+        let fits = |device: &&sinew_api::DeviceSummary| match wanted.strip_prefix("label:") {
+            Some(label) => device.labels.iter().any(|own| own == label),
+            None => device.id == *wanted || device.name.as_deref() == Some(wanted),
+        };
+        let fitting: Vec<String> = known.devices.iter().filter(fits).map(|device| device.id.clone()).collect();
+        if fitting.is_empty() {
+            let message = format!("no device is `{}`; `sinew devices` lists them with their labels", clean(wanted));
+            return Err(CliError::new(CliErrorKind::Usage, message));
+        }
+        found.extend(fitting.into_iter().filter(|id| !found[..before].contains(id)).collect::<Vec<_>>());
+    }
+    Ok(found)
+}
+
+/// One device's routines, one after another.
+async fn play_lane(
+    lane: String,
+    routines: Vec<Loaded>,
+    target: &GatewayTarget,
+    args: &SuiteArgs,
+    printer: Printer,
+) -> Result<Vec<SuiteCase>, CliError> {
+    let mut client = target.connect().await?;
+    let mut cases = Vec::new();
+    let mut waiting: VecDeque<(Loaded, u8)> = routines.into_iter().map(|loaded| (loaded, 0)).collect();
+    while let Some(((name, routine), tries)) = waiting.pop_front() {
+        let report;
+        (report, client) = play_one(&lane, &routine, client, args.yes).await;
+        let may_repeat = routine.as_ref().is_ok_and(|routine| routine.tool.hints.idempotent == Some(true));
+        if report.failure.is_some() && may_repeat && tries < args.retries {
+            waiting.push_front(((name, routine), tries + 1));
+            continue;
+        }
+        let case = SuiteCase { lane: lane.clone(), name, report };
+        if !printer.is_json() {
+            print(&line(&case, printer));
+        }
+        cases.push(case);
+    }
+    Ok(cases)
+}
+
+async fn play_one(
+    lane: &str,
+    routine: &Result<Arc<Routine>, String>,
+    client: GatewayClient,
+    confirmed: bool,
+) -> (RunReport, GatewayClient) {
+    let prepared = routine.as_ref().map_err(Clone::clone).and_then(|routine| {
+        let device = (!lane.is_empty()).then(|| (DEVICE.to_owned(), json!(lane)));
+        Ok((routine, example_arguments(routine, device.into_iter().collect())?))
+    });
+    match prepared {
+        Ok((routine, arguments)) => play(routine, &arguments, client, confirmed, &|_| {}).await,
+        Err(problem) => {
+            let failure = Some(ToolError::new(ErrorKind::InvalidArguments, problem));
+            (RunReport { failure, ..RunReport::default() }, client)
+        }
+    }
+}
+
+fn line(case: &SuiteCase, printer: Printer) -> String {
+    let SuiteCase { lane, name, report } = case;
+    let place = if lane.is_empty() { String::new() } else { format!(" on {}", clean(lane)) };
+    let time = format!("{} ms", report.took.as_millis());
+    match &report.failure {
+        None => format!("{} {name}{place}, {time}\n", printer.paint(TextStyle::Good, "ok    ")),
+        Some(failure) => {
+            let step = report.failed_step().map_or(String::new(), |step| format!("step {} ({}): ", step.at, step.what));
+            let why = format!("{step}{}", clean(&failure.message));
+            format!(
+                "{} {name}{place}, {time}\n       {}\n",
+                printer.paint(TextStyle::Bad, "failed"),
+                printer.wrap(&why, 7)
+            )
+        }
+    }
+}
+
+fn write(path: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), CliError> {
+    let Some(path) = path else { return Ok(()) };
+    let failed = |error: std::io::Error| CliError::new(CliErrorKind::Io, format!("{}: {error}", path.display()));
+    std::fs::write(path, text()).map_err(failed)
+}
+
+fn summary(cases: &[SuiteCase], printer: Printer) -> Result<(), CliError> {
+    let failed = cases.iter().filter(|case| case.report.failure.is_some()).count();
+    if printer.is_json() {
+        let case =
+            |case: &SuiteCase| json!({"device": case.lane, "routine": case.name, "report": case.report.to_json()});
+        print_json(&json!({"cases": cases.iter().map(case).collect::<Vec<_>>(), "failed": failed}));
+    }
+    match failed {
+        0 => Ok(()),
+        _ => Err(CliError::new(CliErrorKind::ChecksFailed, format!("{failed} of {} runs failed", cases.len()))),
+    }
+}
