@@ -8,7 +8,7 @@ use sinew_tool::Digest;
 use sinew_tool::text::clip;
 
 use super::Impact;
-use super::rewrite::divides;
+use super::numbers::{divides, order};
 use super::schema::{ANYTHING, ValueEffect, Walker};
 use super::{combined, members};
 use crate::model::SchemaRole;
@@ -20,7 +20,7 @@ pub(super) const NUMBER: Kinds = 4 | 8;
 pub(super) const STRING: Kinds = 16;
 pub(super) const ARRAY: Kinds = 32;
 pub(super) const OBJECT: Kinds = 64;
-const ALL: Kinds = 127;
+pub(super) const ALL: Kinds = 127;
 
 pub(super) fn is_annotation(key: &str) -> bool {
     matches!(
@@ -48,7 +48,7 @@ pub(super) fn is_annotation(key: &str) -> bool {
 }
 
 /// Whether a keyword decides which values are accepted. All others are text.
-fn is_assertion(key: &str) -> bool {
+pub(super) fn is_assertion(key: &str) -> bool {
     matches!(
         key,
         "type"
@@ -175,6 +175,11 @@ pub(super) fn equal(one: &Value, two: &Value) -> bool {
 
 /// The kinds a schema's `type` names; all without one.
 pub(super) fn stated_kinds(schema: &Value) -> Option<Kinds> {
+    get(schema, "type").map_or(Some(ALL), kinds_named)
+}
+
+/// The kinds that the value of `type` names.
+pub(super) fn kinds_named(kinds: &Value) -> Option<Kinds> {
     let bit = |name: &Value| match name.as_str() {
         Some("null") => Some(1),
         Some("boolean") => Some(2),
@@ -185,10 +190,9 @@ pub(super) fn stated_kinds(schema: &Value) -> Option<Kinds> {
         Some("object") => Some(OBJECT),
         _ => None,
     };
-    match get(schema, "type") {
-        None => Some(ALL),
-        Some(Value::Array(names)) => names.iter().try_fold(0, |kinds, name| Some(kinds | bit(name)?)),
-        Some(name) => bit(name),
+    match kinds {
+        Value::Array(names) => names.iter().try_fold(0, |kinds, name| Some(kinds | bit(name)?)),
+        name => bit(name),
     }
 }
 
@@ -286,15 +290,6 @@ fn choices(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, before: Kinds,
                 walker.report("enum-widened", ValueEffect::Widens, format!("newly allowed: {}", quote(&gained)));
             }
         }
-    }
-}
-
-/// Numbers compared exactly where they are whole.
-pub(super) fn order(one: &Number, two: &Number) -> Option<Ordering> {
-    let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
-    match (whole(one), whole(two)) {
-        (Some(one), Some(two)) => Some(one.cmp(&two)),
-        _ => one.as_f64()?.partial_cmp(&two.as_f64()?),
     }
 }
 

@@ -3,13 +3,17 @@
 //! Inputs may widen and outputs may narrow; everything else breaks somebody. `schema` walks two JSON
 //! Schemas together, `plain` and `rewrite` bring those that mean the same to the same form,
 //! `keywords`, `members` and `combined` know what each keyword allows, `texts` compares what documents
-//! say beyond their schemas; this file compares tools, names, hints and versions. What only a costly proof
-//! could decide is undecided, which needs the same version as a breaking change.
+//! say beyond their schemas; this file compares tools, names, hints and versions. A change that a keyword reports
+//! is taken back where `inclusion` proves that the schemas accept the same values all the same (`proofs`); what
+//! neither decides is undecided, which needs the same version as a breaking change.
 
 mod combined;
+mod inclusion;
 mod keywords;
 mod members;
+mod numbers;
 mod plain;
+mod proofs;
 mod rewrite;
 mod schema;
 mod texts;

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::Impact;
 use super::keywords;
 use super::plain::plain;
+use super::proofs;
 use super::rewrite::is_plain;
 use crate::model::SchemaRole;
 use crate::schema::resolve;
@@ -24,6 +25,8 @@ const MAX_STEPS: usize = 10_000;
 /// Parts a schema may have, for the same reason.
 const MAX_NODES: usize = 20_000;
 const MAX_DEPTH: usize = 100;
+/// Steps for proofs about one pair of schemas. Most proofs that are found take some dozens.
+const MAX_PROOF_STEPS: usize = 40_000;
 
 /// How the set of accepted values may have moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +44,15 @@ pub(super) enum ValueEffect {
 }
 
 impl ValueEffect {
-    fn impact(self, role: SchemaRole) -> Impact {
+    pub(super) fn may_narrow(self) -> bool {
+        matches!(self, ValueEffect::Narrows | ValueEffect::MayNarrow | ValueEffect::Differs | ValueEffect::Unknown)
+    }
+
+    pub(super) fn may_widen(self) -> bool {
+        matches!(self, ValueEffect::Widens | ValueEffect::MayWiden | ValueEffect::Differs | ValueEffect::Unknown)
+    }
+
+    pub(super) fn impact(self, role: SchemaRole) -> Impact {
         match (self, role) {
             (ValueEffect::Says, _) => Impact::Cosmetic,
             (ValueEffect::Widens | ValueEffect::MayWiden, SchemaRole::Input)
@@ -59,23 +70,39 @@ pub(super) struct Delta {
     pub effect: ValueEffect,
     pub impact: Impact,
     pub message: String,
+    /// How deep the pair of schemas is whose keywords changed.
+    pub depth: usize,
+}
+
+/// What may still be spent on one pair of schemas.
+#[derive(Clone, Copy)]
+pub(super) struct CompareBudget {
+    steps: usize,
+    pub proof_steps: usize,
 }
 
 pub(super) fn deltas(old: &Value, new: &Value, role: SchemaRole) -> Vec<Delta> {
     if ![old, new].iter().all(|schema| fits(schema, &mut { MAX_NODES })) {
-        return walked(old, new, role, 0);
+        return walked(old, new, role, CompareBudget { steps: 0, proof_steps: 0 });
     }
-    let found = walked(old, new, role, MAX_STEPS);
+    let unproved = CompareBudget { steps: MAX_STEPS, proof_steps: 0 };
+    let proved = CompareBudget { steps: MAX_STEPS, proof_steps: MAX_PROOF_STEPS };
+    let are_plain = is_plain(old) && is_plain(new);
+    let found = walked(old, new, role, if are_plain { proved } else { unproved });
     let gravest = |deltas: &[Delta]| deltas.iter().map(|delta| delta.impact).max();
-    if gravest(&found) <= Some(Impact::Cosmetic) || is_plain(old) && is_plain(new) {
+    if are_plain || gravest(&found) <= Some(Impact::Cosmetic) {
         return found;
     }
+    let (old, new) = (plain(old), plain(new));
+    // What `unevaluated…` refuses depends on how its neighbours are written, not only on what they accept.
+    let depends_on_form = |schema| ["unevaluatedProperties", "unevaluatedItems"].iter().any(|key| has_key(schema, key));
+    let milder =
+        walked(&old, &new, role, if [&old, &new].into_iter().any(depends_on_form) { unproved } else { proved });
     // Each comparison may report too much, never too little, so the milder one is right.
-    let milder = walked(&plain(old), &plain(new), role, MAX_STEPS);
     if gravest(&milder) < gravest(&found) { milder } else { found }
 }
 
-fn walked(old: &Value, new: &Value, role: SchemaRole, mut budget: usize) -> Vec<Delta> {
+fn walked(old: &Value, new: &Value, role: SchemaRole, mut budget: CompareBudget) -> Vec<Delta> {
     let changed = changed_references(old, new);
     let roots = Roots { old, new, changed: &changed };
     let mut walker = Walker::new(roots, role, &mut budget);
@@ -89,18 +116,18 @@ fn walked(old: &Value, new: &Value, role: SchemaRole, mut budget: usize) -> Vec<
 pub(super) static ANYTHING: Value = Value::Bool(true);
 
 #[derive(Clone, Copy)]
-struct Roots<'a> {
+pub(super) struct Roots<'a> {
     old: &'a Value,
     new: &'a Value,
     /// References whose targets changed. Equal texts without one of them are equal schemas.
-    changed: &'a HashSet<&'a str>,
+    pub changed: &'a HashSet<&'a str>,
 }
 
 pub(super) struct Walker<'a, 'b> {
-    roots: Roots<'a>,
+    pub roots: Roots<'a>,
     pub role: SchemaRole,
-    budget: &'b mut usize,
-    depth: usize,
+    pub budget: &'b mut CompareBudget,
+    pub depth: usize,
     pub pointer: String,
     pub deltas: Vec<Delta>,
     /// Pairs of referenced schemas that are being compared or were; comparing them again would report
@@ -109,10 +136,12 @@ pub(super) struct Walker<'a, 'b> {
     /// Inside a negation, where a pair still being compared must not be taken for equal and a new
     /// parameter is no addition.
     pub strict: bool,
+    /// Only asked in which directions a pair may have moved.
+    pub is_trial: bool,
 }
 
 impl<'a, 'b> Walker<'a, 'b> {
-    fn new(roots: Roots<'a>, role: SchemaRole, budget: &'b mut usize) -> Walker<'a, 'b> {
+    fn new(roots: Roots<'a>, role: SchemaRole, budget: &'b mut CompareBudget) -> Walker<'a, 'b> {
         Walker {
             roots,
             role,
@@ -122,6 +151,7 @@ impl<'a, 'b> Walker<'a, 'b> {
             deltas: Vec::new(),
             seen: HashSet::new(),
             strict: false,
+            is_trial: false,
         }
     }
 
@@ -137,8 +167,8 @@ impl<'a, 'b> Walker<'a, 'b> {
         impact: Impact,
         message: impl Into<String>,
     ) {
-        let pointer = self.pointer.clone();
-        self.deltas.push(Delta { pointer, kind, effect, impact, message: message.into() });
+        let (pointer, depth) = (self.pointer.clone(), self.depth);
+        self.deltas.push(Delta { pointer, kind, effect, impact, message: message.into(), depth });
     }
 
     /// Runs `step` one level below.
@@ -166,17 +196,12 @@ impl<'a, 'b> Walker<'a, 'b> {
         if self.same(old, new) {
             return (false, false);
         }
-        let (narrows, widens);
-        {
-            let mut trial = Walker::new(self.roots, self.role, self.budget);
-            trial.depth = self.depth + 1;
-            trial.strict = self.strict || strict;
-            trial.walk(old, new, alone);
-            let moved = |effects: [ValueEffect; 4]| trial.deltas.iter().any(|delta| effects.contains(&delta.effect));
-            narrows = moved([ValueEffect::Narrows, ValueEffect::MayNarrow, ValueEffect::Differs, ValueEffect::Unknown]);
-            widens = moved([ValueEffect::Widens, ValueEffect::MayWiden, ValueEffect::Differs, ValueEffect::Unknown]);
-        }
-        (narrows, widens)
+        let mut trial = Walker::new(self.roots, self.role, self.budget);
+        trial.depth = self.depth + 1;
+        trial.strict = self.strict || strict;
+        trial.is_trial = true;
+        trial.walk(old, new, alone);
+        directions(&trial.deltas)
     }
 
     /// Compares two schemas at the same place. `alone` means that no sibling schema describes the
@@ -185,15 +210,19 @@ impl<'a, 'b> Walker<'a, 'b> {
         if self.same(old, new) {
             return;
         }
-        if *self.budget == 0 || self.depth > MAX_DEPTH {
+        if self.budget.steps == 0 || self.depth > MAX_DEPTH {
             if self.deltas.last().is_none_or(|last| last.kind != "too-complex") {
                 self.report("too-complex", ValueEffect::Unknown, "too complex to compare");
             }
             return;
         }
-        *self.budget -= 1;
+        self.budget.steps -= 1;
         self.depth += 1;
+        let first = self.deltas.len();
         self.walk_here(old, new, alone);
+        if self.deltas.len() > first {
+            proofs::take_back(self, first, old, new);
+        }
         self.depth -= 1;
     }
 
@@ -275,6 +304,13 @@ impl<'a, 'b> Walker<'a, 'b> {
     }
 }
 
+/// In which directions some changes may have moved a schema: `(narrows, widens)`.
+pub(super) fn directions<'d>(deltas: impl IntoIterator<Item = &'d Delta>) -> (bool, bool) {
+    deltas.into_iter().fold((false, false), |(narrows, widens), delta| {
+        (narrows || delta.effect.may_narrow(), widens || delta.effect.may_widen())
+    })
+}
+
 fn pair_of(old: &Value, new: &Value, alone: bool) -> (usize, usize, bool) {
     (std::ptr::from_ref(old) as usize, std::ptr::from_ref(new) as usize, alone)
 }
@@ -314,7 +350,7 @@ fn changed_references<'a>(old: &'a Value, new: &'a Value) -> HashSet<&'a str> {
     changed
 }
 
-fn is_reference(key: &str) -> bool {
+pub(super) fn is_reference(key: &str) -> bool {
     key.starts_with('$') && matches!(key, "$ref" | "$dynamicRef" | "$recursiveRef")
 }
 
@@ -336,7 +372,7 @@ fn references<'a>(schema: &'a Value, found: &mut HashSet<&'a str>) {
     }
 }
 
-fn has_key(schema: &Value, wanted: &str) -> bool {
+pub(super) fn has_key(schema: &Value, wanted: &str) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(key, value)| key == wanted || has_key(value, wanted)),
         Value::Array(items) => items.iter().any(|item| has_key(item, wanted)),
@@ -357,7 +393,7 @@ fn anchors(schema: &Value) -> Vec<&Value> {
 }
 
 /// Whether one of these references occurs.
-fn refers(schema: &Value, references: &HashSet<&str>) -> bool {
+pub(super) fn refers(schema: &Value, references: &HashSet<&str>) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(key, value)| match value {
             Value::String(reference) if is_reference(key) => references.contains(reference.as_str()),
@@ -442,7 +478,8 @@ mod tests {
         fn rewriting_never_changes_the_verdict_about_two_plain_schemas(old in schema(), new in schema()) {
             prop_assume!(is_plain(&old) && is_plain(&new));
             let gravest = |old: &Value, new: &Value, role| {
-                walked(old, new, role, MAX_STEPS).iter().map(|delta| delta.impact).max()
+                let budget = CompareBudget { steps: MAX_STEPS, proof_steps: 0 };
+                walked(old, new, role, budget).iter().map(|delta| delta.impact).max()
             };
             for role in [SchemaRole::Input, SchemaRole::Output] {
                 prop_assert!(gravest(&plain(&old), &plain(&new), role) >= gravest(&old, &new, role));

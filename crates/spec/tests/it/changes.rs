@@ -6,6 +6,7 @@ use sinew_spec::compare::{Impact, diff};
 use sinew_tool::Tool;
 
 use super::keyword_pairs;
+use super::meaning_pairs;
 use super::variance::accepts;
 
 /// How the second schema is related to the first.
@@ -405,13 +406,18 @@ fn changes_of_every_keyword_get_the_right_class() {
 }
 
 #[test]
+fn changes_that_share_few_keywords_get_the_right_class() {
+    assert_classes(meaning_pairs::PAIRS);
+}
+
+#[test]
 fn the_tables_are_right_about_values() {
     let values: Vec<Value> =
         VALUES.iter().map(|value| json!({"x": serde_json::from_str::<Value>(value).unwrap()})).collect();
     // Keywords of older drafts mean nothing to the validator.
     let is_old = |schema: &str| schema.contains(r#""items": ["#) || schema.contains(r#""dependencies""#);
     let is_current = |(_, one, two): &&(Second, &str, &str)| !is_old(one) && !is_old(two);
-    for (second, one, two) in PAIRS.iter().chain(keyword_pairs::PAIRS).filter(is_current) {
+    for (second, one, two) in PAIRS.iter().chain(keyword_pairs::PAIRS).chain(meaning_pairs::PAIRS).filter(is_current) {
         let [first, other] = [one, two].map(|schema| wrap(schema, true).input_schema);
         for value in &values {
             let (before, after) = (accepts(&first, value), accepts(&other, value));
@@ -464,6 +470,15 @@ const VALUES: &[&str] = &[
     "{\"long name\": 1}",
     "{\"a\": 7, \"b\": 1, \"c\": 1, \"d\": 1}",
     "{\"n\": 1.5, \"next\": {\"n\": 2}}",
+    "{\"b\": 1}",
+    "{\"k\": \"a\"}",
+    "{\"k\": \"a\", \"n\": 0}",
+    "{\"k\": \"b\", \"n\": 1}",
+    "{\"k\": \"c\"}",
+    "[1, 1]",
+    "[\"a\", \"b\"]",
+    "8",
+    "9",
 ];
 
 /// Each pair is compared in four ways.

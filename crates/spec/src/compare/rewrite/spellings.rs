@@ -1,0 +1,136 @@
+//! Keywords of older drafts, and others that say the same as a more usual one.
+
+use serde_json::{Map, Number, Value, json};
+
+use super::super::numbers::{divides, whole_limit};
+use super::conditions::both;
+use super::{Keywords, asserted, is_true};
+
+/// `items` as a list, of older drafts, is `prefixItems`; what followed it is `items`.
+pub(super) fn tuples(members: &mut Keywords) {
+    if members.get("items").is_some_and(Value::is_array) && !members.contains_key("prefixItems") {
+        let items = members.shift_remove("items").unwrap_or_default();
+        members.insert("prefixItems".to_owned(), items);
+        if let Some(rest) = members.shift_remove("additionalItems") {
+            members.insert("items".to_owned(), rest);
+        }
+    } else if !members.get("items").is_some_and(Value::is_array) {
+        // Beside one schema for all items it has no effect.
+        members.shift_remove("additionalItems");
+    }
+    if members.get("items").is_some_and(is_true) {
+        members.shift_remove("items");
+    }
+    if members.get("prefixItems").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        members.shift_remove("prefixItems");
+    }
+}
+
+/// `dependencies` by what its members are, and a dependent schema that only requires as `dependentRequired`.
+pub(super) fn dependencies(members: &mut Keywords) {
+    let mut required = take_map(members, "dependentRequired");
+    let mut schemas = take_map(members, "dependentSchemas");
+    for (name, value) in take_map(members, "dependencies") {
+        let into = if value.is_array() { &mut required } else { &mut schemas };
+        if into.contains_key(&name) {
+            // Stated twice: leave the older spelling alone.
+            members.entry("dependencies").or_insert_with(|| json!({}))[&name] = value;
+        } else {
+            into.insert(name, value);
+        }
+    }
+    let names: Vec<String> = schemas.keys().cloned().collect();
+    for name in names {
+        let only = schemas[&name].as_object().filter(|inner| inner.len() == 1).and_then(|inner| inner.get("required"));
+        if let Some(list) = only.cloned().filter(|_| !required.contains_key(&name)) {
+            schemas.shift_remove(&name);
+            required.insert(name, list);
+        } else if is_true(&schemas[&name]) {
+            schemas.shift_remove(&name);
+        }
+    }
+    required.retain(|_, list| list.as_array().is_none_or(|list| !list.is_empty()));
+    for (key, map) in [("dependentRequired", required), ("dependentSchemas", schemas)] {
+        if !map.is_empty() {
+            members.insert(key.to_owned(), Value::Object(map));
+        }
+    }
+}
+
+fn take_map(members: &mut Keywords, key: &str) -> Keywords {
+    match members.get(key) {
+        Some(Value::Object(_)) => match members.shift_remove(key) {
+            Some(Value::Object(map)) => map,
+            _ => Map::new(),
+        },
+        _ => Map::new(),
+    }
+}
+
+/// If no other keyword evaluates members, `unevaluatedProperties` is `additionalProperties`.
+pub(super) fn unevaluated(members: &mut Keywords) {
+    let evaluates = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies"];
+    if evaluates.iter().any(|key| members.contains_key(*key)) {
+        return;
+    }
+    if !members.contains_key("additionalProperties")
+        && let Some(rest) = members.shift_remove("unevaluatedProperties")
+    {
+        members.insert("additionalProperties".to_owned(), rest);
+    }
+    if !members.contains_key("items")
+        && !members.contains_key("contains")
+        && let Some(rest) = members.shift_remove("unevaluatedItems")
+    {
+        members.insert("items".to_owned(), rest);
+    }
+}
+
+/// Limits and steps of integers.
+pub(super) fn integers(members: &mut Keywords) {
+    let types = members.get("type");
+    let whole = types.is_some_and(|kind| kind == "integer")
+        || types.and_then(Value::as_array).is_some_and(|names| {
+            names.iter().any(|name| name == "integer") && !names.iter().any(|name| name == "number")
+        });
+    if !whole {
+        return;
+    }
+    if let Some(Value::Number(step)) = members.get("multipleOf")
+        && divides(step, &Number::from(1)) == Some(true)
+    {
+        members.shift_remove("multipleOf");
+    }
+    for (plain, exclusive, is_lower) in [("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false)]
+    {
+        // The outer `None` is a limit that is not a number, or too large.
+        let numbers = [(plain, false), (exclusive, true)].map(|(key, is_shut)| match members.get(key) {
+            None => Some(None),
+            Some(Value::Number(limit)) => whole_limit(limit, is_shut, is_lower).map(Some),
+            Some(_) => None,
+        });
+        let [Some(one), Some(two)] = numbers else { continue };
+        let tightest = match (one, two) {
+            (None, other) | (other, None) => other,
+            (Some(one), Some(two)) => Some(if is_lower { one.max(two) } else { one.min(two) }),
+        };
+        members.shift_remove(exclusive);
+        if let Some(tightest) = tightest {
+            members.insert(plain.to_owned(), json!(tightest));
+        }
+    }
+}
+
+/// What is not excluded is accepted.
+pub(super) fn doubly_negated(members: &mut Keywords) {
+    let Some(not) = members.get("not") else { return };
+    let positive = match asserted(not).as_slice() {
+        _ if *not == Value::Bool(false) => Value::Bool(true),
+        [("not", inner)] => (*inner).clone(),
+        _ => return,
+    };
+    members.shift_remove("not");
+    if let Value::Object(whole) = both(std::mem::take(members), positive) {
+        *members = whole;
+    }
+}
