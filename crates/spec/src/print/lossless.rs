@@ -12,8 +12,8 @@ use sinew_tool::finding::Span;
 use super::{Format, join, render_markdown, render_tool};
 use crate::model::ToolSpecification;
 use crate::read::blocks::{self, Block, BlockKind};
-use crate::read::table::{self, Column};
-use crate::read::{Document, names, prose, schemas, types};
+use crate::read::table::{Column, Table};
+use crate::read::{Document, html_table, names, prose, schemas, types};
 
 /// A document in the canonical form.
 #[derive(Clone, Debug)]
@@ -131,9 +131,12 @@ fn missing(source: &str, block: &Block, printed: &Printed) -> Vec<String> {
             if is_structure || printed.phrase.contains(&phrase) { Vec::new() } else { vec![phrase] }
         }
         BlockKind::Prose(lines) => lines.iter().flat_map(|line| lost(said(line.of(source)))).collect(),
-        BlockKind::Table(rows) => table_words(source, rows).iter().flat_map(|cell| lost(cell)).collect(),
+        BlockKind::Table(_) | BlockKind::Html => match Table::of(source, &block.kind, block.span) {
+            Some(table) => table_words(&table).iter().flat_map(|cell| lost(cell)).collect(),
+            None => lost(&html_table::untagged(block.span.of(source))),
+        },
         BlockKind::Fence { body, .. } => lost(body.of(source)),
-        BlockKind::Html | BlockKind::Comment => lost(block.span.of(source)),
+        BlockKind::Comment => lost(block.span.of(source)),
     }
 }
 
@@ -151,7 +154,7 @@ fn said(line: &str) -> &str {
     if trimmed == prose::NOT_STATED || schemas::says_none(trimmed) || trimmed == schemas::SCHEMA_LABEL {
         return "";
     }
-    match names::bold(line) {
+    match names::label(line) {
         Some((label, rest)) if names::section(label).is_some() => said(rest),
         _ => line,
     }
@@ -167,12 +170,10 @@ fn significant(text: &str) -> impl Iterator<Item = String> + '_ {
 
 /// The cells that must be printed. Titles of known columns are replaced by the standard's; all
 /// other titles must be printed too.
-fn table_words(source: &str, rows: &[Span]) -> Vec<String> {
-    let header = table::cells(source, rows[0]);
-    let body: Vec<Vec<table::Cell>> = rows.iter().skip(2).map(|row| table::cells(source, *row)).collect();
-    let columns = table::columns(&header, &body).unwrap_or_default();
+fn table_words(table: &Table) -> Vec<String> {
+    let columns = table.columns().unwrap_or_default();
     let known = |index: usize| columns.get(index).is_some_and(|column| *column != Column::Other);
-    let titles = header.iter().enumerate().filter(|(index, _)| !known(*index)).map(|(_, cell)| cell.text.clone());
-    let cells = body.iter().flatten().filter(|cell| cell.said().is_some()).map(|cell| cell.text.clone());
-    titles.chain(cells).collect()
+    let titles = table.header.cells.iter().enumerate().filter(|(index, _)| !known(*index)).map(|(_, cell)| cell);
+    let cells = table.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.said().is_some());
+    titles.chain(cells).map(|cell| cell.text.clone()).collect()
 }

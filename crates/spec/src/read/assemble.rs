@@ -8,6 +8,7 @@ use super::blocks::{self, Block, BlockKind};
 use super::names::{self, Confidence};
 use super::parts::{self, Piece, even, prose_of};
 use super::schemas::{self, SchemaReading};
+use super::table::Table;
 use super::{Document, Format, Problem, meta, prose};
 use crate::lint::rules;
 use crate::model::{Example, SchemaRole, Section, ToolSpecification};
@@ -154,7 +155,7 @@ fn labels_input(text: &str, block: &Block) -> bool {
     match &block.kind {
         BlockKind::Heading { text: words, .. } => is_input(words.of(text)),
         BlockKind::Prose(lines) => {
-            lines.iter().any(|line| names::bold(line.of(text)).is_some_and(|(words, _)| is_input(words)))
+            lines.iter().any(|line| names::label(line.of(text)).is_some_and(|(words, _)| is_input(words)))
         }
         _ => false,
     }
@@ -196,7 +197,9 @@ fn end_of(blocks: &[Block], start: &ToolHeading, next: usize) -> usize {
 fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
     blocks.iter().any(|block| match &block.kind {
         BlockKind::Heading { text: words, .. } => names::section(words.of(text)).is_some(),
-        BlockKind::Table(lines) => schemas::columns(text, lines).is_some(),
+        BlockKind::Table(_) | BlockKind::Html => {
+            Table::of(text, &block.kind, block.span).is_some_and(|table| table.columns().is_some())
+        }
         BlockKind::Fence { body, .. } => {
             let body = body.of(text);
             body.contains("inputSchema") || body.contains("parameters:") || body.contains("\"parameters\"")
@@ -204,9 +207,9 @@ fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
         // A list of parameters.
         BlockKind::Prose(lines) if schemas::is_list(text, lines) => true,
         BlockKind::Prose(lines) => lines.iter().any(|line| {
-            names::bold(line.of(text).trim_start()).is_some_and(|(words, _)| names::section(words).is_some())
+            names::label(line.of(text).trim_start()).is_some_and(|(words, _)| names::section(words).is_some())
         }),
-        BlockKind::Html | BlockKind::Comment => false,
+        BlockKind::Comment => false,
     })
 }
 

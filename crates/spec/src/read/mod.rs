@@ -10,6 +10,7 @@
 
 mod assemble;
 pub(crate) mod blocks;
+pub(crate) mod html_table;
 pub(crate) mod listing;
 pub(crate) mod meta;
 pub(crate) mod names;

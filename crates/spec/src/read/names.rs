@@ -1,5 +1,7 @@
 //! Recognising headings: which ones begin a tool, and which begin one of its sections.
 
+use std::ops::Range;
+
 use super::prose;
 use crate::model::Section;
 
@@ -104,7 +106,7 @@ pub(crate) fn section(words: &str) -> Option<Section> {
         | "success response" | "returns on success" => Section::Output,
         "error handling" | "errors" | "error cases" | "error response" | "error codes" | "error conditions"
         | "failure" | "failures" | "failure modes" | "possible errors" | "exceptions" | "raises" => Section::Errors,
-        "idempotency" | "idempotence" => Section::Idempotency,
+        "idempotency" | "idempotence" | "idempotent" | "idempotent?" => Section::Idempotency,
         "usage examples" | "usage example" | "example usage" | "example" | "examples" | "usage"
         | "example invocation" | "example call" => Section::Examples,
         "security considerations"
@@ -123,18 +125,44 @@ pub(crate) fn announces_parameters(title: &str) -> bool {
     ["parameter", "argument", "input"].iter().any(|word| title.contains(word))
 }
 
-/// The bold label at the start of a line that acts as a heading, with the rest of the line:
-/// `**Parameters**:`, `**Returns:** text`.
-pub(crate) fn bold(line: &str) -> Option<(&str, &str)> {
-    let line = line.trim_start();
-    let line = ["- ", "* ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet)).unwrap_or(line).trim_start();
-    let rest = line.strip_prefix("**")?;
-    let (words, rest) = rest.split_once("**")?;
+/// The label at the start of a line that acts as a heading, with the rest of the line: `**Parameters**:`,
+/// `**Returns:** text`, `__Errors__`, and the name of a section alone before a colon: `Parameters:`.
+pub(crate) fn label(line: &str) -> Option<(&str, &str)> {
+    let line = unbulleted(line);
+    let Some((mark, rest)) = ["**", "__"].iter().find_map(|mark| Some((*mark, line.strip_prefix(mark)?))) else {
+        let words = line.trim_end().strip_suffix(':')?;
+        return section(words).map(|_| (words, ""));
+    };
+    let (words, rest) = rest.split_once(mark)?;
     match words.strip_suffix(':') {
         Some(words) => Some((words, rest.trim_start())),
         None if rest.trim().is_empty() => Some((words, "")),
         None => Some((words, rest.trim_start().strip_prefix(':')?.trim_start())),
     }
+}
+
+fn unbulleted(line: &str) -> &str {
+    let line = line.trim_start();
+    ["- ", "* ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet)).unwrap_or(line).trim_start()
+}
+
+/// Where a line says whether the tool is idempotent: `**Idempotent**: Yes`, at its beginning or after something
+/// else. Entries on one line are separated by `|` or dots, or by the next bold label.
+pub(crate) fn idempotency_in(line: &str) -> Option<Range<usize>> {
+    let body = unbulleted(line);
+    let first = line.len() - body.len();
+    let is_plain = body.split_once(':').is_some_and(|(label, _)| answers_idempotency(label));
+    let marked = || line.match_indices("**").chain(line.match_indices("__")).map(|(at, _)| at);
+    let at = if is_plain { Some(first) } else { marked().find(|at| label(&line[*at..]).is_some_and(is_answer)) }?;
+    let said = at + line[at..].find(':')? + 1;
+    let ends = [" | ", " · ", " • ", " ∙ ", ", **", "; **", ". **", ", __", "; __", ". __"];
+    let end = ends.iter().filter_map(|end| line[said..].find(end)).min().map_or(line.len(), |found| said + found);
+    let is_stated = line[said..end].contains(|c: char| c.is_alphanumeric());
+    is_stated.then_some(if at == first { 0..end } else { at..end })
+}
+
+fn is_answer((label, rest): (&str, &str)) -> bool {
+    answers_idempotency(label) && !rest.is_empty()
 }
 
 fn is_name(text: &str) -> bool {
@@ -150,7 +178,10 @@ fn is_file(text: &str) -> bool {
 
 /// Whether a label begins the answer of the idempotency section: `**Idempotent**: Yes`.
 pub(crate) fn answers_idempotency(label: &str) -> bool {
-    matches!(label.trim().to_lowercase().as_str(), "idempotent" | "idempotent?" | "is idempotent" | "idempotency")
+    matches!(
+        label.trim_matches(['*', '_', ' ']).to_lowercase().as_str(),
+        "idempotent" | "idempotent?" | "is idempotent" | "idempotency"
+    )
 }
 
 /// Whether a heading begins the part that belongs to no tool and no section.
@@ -299,11 +330,38 @@ mod tests {
     }
 
     #[test]
-    fn a_bold_label_may_act_as_a_heading() {
-        assert_eq!(bold("**Returns:** `status`"), Some(("Returns", "`status`")));
-        assert_eq!(bold("**Parameters**:"), Some(("Parameters", "")));
-        assert_eq!(bold("**Parameters**"), Some(("Parameters", "")));
-        assert_eq!(bold("**Note** this"), None);
-        assert_eq!(bold("- **Note**: this"), Some(("Note", "this")));
+    fn a_label_may_act_as_a_heading() {
+        for (line, expected) in [
+            ("**Returns:** `status`", Some(("Returns", "`status`"))),
+            ("**Parameters**:", Some(("Parameters", ""))),
+            ("**Parameters**", Some(("Parameters", ""))),
+            ("__Parameters__: none", Some(("Parameters", "none"))),
+            ("**Note** this", None),
+            ("- **Note**: this", Some(("Note", "this"))),
+            ("- Parameters:", Some(("Parameters", ""))),
+            ("Returns:", Some(("Returns", ""))),
+            ("Returns: a list", None),
+            ("As follows:", None),
+        ] {
+            assert_eq!(label(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_answer_about_idempotency_is_found_wherever_it_is_on_the_line() {
+        for (line, expected) in [
+            ("- **Idempotent**: Yes", Some("- **Idempotent**: Yes")),
+            ("**Idempotent:** No, each call adds one.", Some("**Idempotent:** No, each call adds one.")),
+            ("- Idempotent: Yes", Some("- Idempotent: Yes")),
+            ("Reads a file. **Idempotent**: Yes", Some("**Idempotent**: Yes")),
+            ("**Version**: 1.0 | **Idempotent**: Yes | **Status**: Active", Some("**Idempotent**: Yes")),
+            ("**Status**: Active, **Idempotent**: **Yes**, **Author**: Ann", Some("**Idempotent**: **Yes**")),
+            ("Calls are __Idempotent__: yes", Some("__Idempotent__: yes")),
+            ("**Idempotent**:", None),
+            ("An **idempotent** call: done twice", None),
+            ("The flag says whether it is idempotent: yes or no", None),
+        ] {
+            assert_eq!(idempotency_in(line).map(|range| &line[range]), expected, "{line}");
+        }
     }
 }

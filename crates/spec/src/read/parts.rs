@@ -2,6 +2,7 @@
 
 use super::blocks::{self, Block, BlockKind};
 use super::places::SectionPlace;
+use super::table::Table;
 use super::{names, prose};
 use crate::model::Section;
 use sinew_tool::finding::Span;
@@ -48,12 +49,13 @@ pub(super) fn prose_of(text: &str, pieces: &[Piece]) -> String {
     if prose == prose::NOT_STATED { String::new() } else { prose }
 }
 
-/// A line that begins in the middle of one (after a bold label), or that opens a fence or comment which
-/// is never closed, must not become structure when it is printed elsewhere.
+/// A line that begins in the middle of one (after a bold label), that opens a fence or comment which is never
+/// closed, or that is a heading only inside a list must not become structure when it is printed elsewhere.
 fn kept_line(text: &str, line: Span) -> String {
     let begins_line = line.start == 0 || matches!(text.as_bytes()[line.start - 1], b'\n' | b'\r');
     let words = line.of(text).trim_end();
-    if begins_line && !blocks::opens(words) { words.to_owned() } else { prose::from_text(words) }
+    let is_structure = blocks::opens(words) || prose::is_heading(words) || prose::is_underline(words);
+    if begins_line && !is_structure { words.to_owned() } else { prose::from_text(words) }
 }
 
 /// The same for a heading, whose text may span several lines above one of hyphens.
@@ -64,6 +66,15 @@ fn kept_heading(heading: &str) -> String {
 
 pub(super) fn even(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// A part of a line without what separated it from the rest; `None` if no words are left.
+fn trimmed(text: &str, part: Span) -> Option<Span> {
+    let words = part.of(text);
+    let separators = [' ', '|', '·', '•', '∙', ',', ';'];
+    let start = part.start + (words.len() - words.trim_start_matches(separators).len());
+    let kept = words.trim_matches(separators);
+    kept.contains(char::is_alphanumeric).then(|| Span::new(start, start + kept.len()))
 }
 
 enum Part {
@@ -108,7 +119,12 @@ pub(super) fn sort(text: &str, body: &[Block], end: usize) -> Parts {
         match &block.kind {
             BlockKind::Comment => parts.gap = true,
             BlockKind::Prose(lines) => parts.prose(text, lines, block.gap, &mut current, by_bold),
-            _ => parts.put(&current, Piece::of(block)),
+            _ => {
+                if !matches!(current, Part::Section(Section::Idempotency)) {
+                    parts.idempotency_in_table(text, block);
+                }
+                parts.put(&current, Piece::of(block));
+            }
         }
     }
     parts.close(end);
@@ -123,17 +139,19 @@ impl Parts {
         let mut gap = gap;
         for line in lines {
             let words = line.of(text);
-            let label = names::bold(words);
             let in_idempotency = matches!(current, Part::Section(Section::Idempotency));
-            if !in_idempotency && label.is_some_and(|(bold, rest)| names::answers_idempotency(bold) && !rest.is_empty())
-            {
+            if let Some(answer) = names::idempotency_in(words).filter(|_| !in_idempotency) {
+                let part = |range: std::ops::Range<usize>| {
+                    trimmed(text, Span::new(line.start + range.start, line.start + range.end))
+                };
+                run.extend(part(0..answer.start));
                 self.put_lines(current, std::mem::take(&mut run), gap);
-                let piece = Piece { kind: BlockKind::Prose(vec![*line]), span: *line, gap: false };
-                self.sections[Section::Idempotency as usize].push(piece);
+                run.extend(part(answer.end..words.len()));
+                self.answer_idempotency(Span::new(line.start + answer.start, line.start + answer.end));
                 gap = true;
                 continue;
             }
-            let section = label.and_then(|(bold, rest)| Some((names::section(bold)?, bold, rest)));
+            let section = names::label(words).and_then(|(bold, rest)| Some((names::section(bold)?, bold, rest)));
             match section.filter(|_| by_bold) {
                 Some((section, bold, rest)) => {
                     self.put_lines(current, std::mem::take(&mut run), gap);
@@ -149,6 +167,26 @@ impl Parts {
             }
         }
         self.put_lines(current, run, gap);
+    }
+
+    /// A table of remarks may answer it too: `| Idempotent | Yes |`.
+    fn idempotency_in_table(&mut self, text: &str, block: &Block) {
+        let Some(table) = Table::of(text, &block.kind, block.span).filter(|table| table.columns().is_none()) else {
+            return;
+        };
+        for row in std::iter::once(&table.header).chain(&table.rows) {
+            if let [label, answer, ..] = row.cells.as_slice()
+                && names::answers_idempotency(&prose::unmark(&label.text))
+                && answer.said().is_some()
+            {
+                self.answer_idempotency(answer.span);
+            }
+        }
+    }
+
+    fn answer_idempotency(&mut self, answer: Span) {
+        let piece = Piece { kind: BlockKind::Prose(vec![answer]), span: answer, gap: false };
+        self.sections[Section::Idempotency as usize].push(piece);
     }
 
     fn open(&mut self, section: Section, words: Span, is_heading: bool, at: usize) {

@@ -51,8 +51,15 @@ fn looks_structural(body: &str) -> bool {
         || super::meta::version_in(body).is_some()
 }
 
+/// `## words`.
+pub(crate) fn is_heading(line: &str) -> bool {
+    let body = line.trim_start();
+    let rest = body.trim_start_matches('#');
+    (1..=6).contains(&(body.len() - rest.len())) && (rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
 /// `====` or `----`: makes a heading of the line before it.
-fn is_underline(line: &str) -> bool {
+pub(crate) fn is_underline(line: &str) -> bool {
     let line = line.trim();
     !line.is_empty() && (line.bytes().all(|byte| byte == b'=') || line.bytes().all(|byte| byte == b'-'))
 }

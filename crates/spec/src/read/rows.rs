@@ -8,9 +8,10 @@ use super::{prose, types};
 use sinew_tool::finding::Span;
 
 /// A row of a table, by its columns.
-pub(crate) fn read(text: &str, line: Span, columns: &[Column]) -> Option<FieldRow> {
-    let mut row = FieldRow::named("", line);
-    for (cell, column) in table::cells(text, line).into_iter().zip(columns) {
+pub(crate) fn read(row: table::Row, columns: &[Column]) -> Option<FieldRow> {
+    let cells = row.cells;
+    let mut row = FieldRow::named("", row.span);
+    for (cell, column) in cells.into_iter().zip(columns) {
         match column {
             Column::Name if row.name.is_empty() => {
                 row.name_span = cell.span;

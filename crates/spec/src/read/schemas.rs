@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::blocks::BlockKind;
 use super::parts::{Piece, prose_of};
 use super::places::{FieldTable, SchemaSource};
-use super::table::{self, Cell, Column};
+use super::table::{Cell, Column, Table};
 use super::{prose, rows};
 use crate::json::{self, JsonNode};
 use crate::model::SchemaRole;
@@ -87,7 +87,7 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
     for piece in pieces {
         let was_labelled = std::mem::take(&mut labelled);
         let taken = match &piece.kind {
-            BlockKind::Table(rows) => !complete && take_table(text, rows, &mut place),
+            BlockKind::Table(_) | BlockKind::Html => !complete && take_table(text, piece, &mut place),
             BlockKind::Fence { language, body, .. } if is_json(language) => {
                 let taken = take_schema(text, *body, was_labelled, &mut place);
                 complete |= taken && was_labelled;
@@ -129,18 +129,11 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
     SchemaReading { schema: merge(&place), notes, place }
 }
 
-/// The columns of a table that describes parameters or fields.
-pub(crate) fn columns(text: &str, lines: &[Span]) -> Option<Vec<Column>> {
-    let rows: Vec<Vec<Cell>> = lines.iter().skip(2).map(|line| table::cells(text, *line)).collect();
-    table::columns(&table::cells(text, lines[0]), &rows)
-}
-
 /// Takes a table of parameters out of the prose, for tools that have no section for it.
 pub(crate) fn take_lone_table(text: &str, pieces: &mut Vec<Piece>) -> Option<Piece> {
     let index = pieces.iter().position(|piece| {
-        let BlockKind::Table(lines) = &piece.kind else { return false };
-        columns(text, lines)
-            .is_some_and(|columns| columns.contains(&Column::Type) || columns.contains(&Column::Required))
+        let columns = Table::of(text, &piece.kind, piece.span).and_then(|table| table.columns());
+        columns.is_some_and(|columns| columns.contains(&Column::Type) || columns.contains(&Column::Required))
     })?;
     let piece = pieces[index].clone();
     remove(pieces, index);
@@ -190,13 +183,14 @@ pub(crate) fn says_none(line: &str) -> bool {
     )
 }
 
-fn take_table(text: &str, lines: &[Span], place: &mut SchemaSource) -> bool {
+fn take_table(text: &str, piece: &Piece, place: &mut SchemaSource) -> bool {
     if place.table.is_some() {
         return false;
     }
-    let Some(columns) = columns(text, lines) else { return false };
-    let rows = lines.iter().skip(2).filter_map(|line| rows::read(text, *line, &columns)).collect();
-    place.table = Some(FieldTable { header: lines[0], columns, rows });
+    let Some(table) = Table::of(text, &piece.kind, piece.span) else { return false };
+    let Some(columns) = table.columns() else { return false };
+    let rows = table.rows.into_iter().filter_map(|row| rows::read(row, &columns)).collect();
+    place.table = Some(FieldTable { header: table.header.span, columns, rows });
     true
 }
 

@@ -1,6 +1,7 @@
 //! Tables: cells with escaped pipes and code spans, and what the columns of a header mean.
 
-use super::prose;
+use super::blocks::BlockKind;
+use super::{html_table, prose};
 use sinew_tool::finding::Span;
 
 /// What a column says about a parameter or field.
@@ -31,8 +32,46 @@ impl Cell {
     }
 }
 
+/// A row with its cells.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub span: Span,
+    pub cells: Vec<Cell>,
+}
+
+/// A table in Markdown or HTML.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub header: Row,
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    /// The table that a block is; `None` for other blocks.
+    pub(crate) fn of(text: &str, kind: &BlockKind, block: Span) -> Option<Table> {
+        let mut rows: Vec<Row> = match kind {
+            BlockKind::Table(lines) => {
+                let row = |line: &Span| Row { span: *line, cells: cells(text, *line) };
+                lines.iter().enumerate().filter(|(index, _)| *index != 1).map(|(_, line)| row(line)).collect()
+            }
+            BlockKind::Html => html_table::rows(text, block),
+            _ => return None,
+        };
+        if rows.is_empty() {
+            return None;
+        }
+        let header = rows.remove(0);
+        Some(Table { header, rows })
+    }
+
+    /// The meaning of the columns of a table that describes parameters or fields.
+    pub(crate) fn columns(&self) -> Option<Vec<Column>> {
+        columns(&self.header.cells, &self.rows)
+    }
+}
+
 /// The cells of a row. A pipe ends a cell unless a backslash stands before it, also within code.
-pub fn cells(text: &str, row: Span) -> Vec<Cell> {
+fn cells(text: &str, row: Span) -> Vec<Cell> {
     let line = row.of(text);
     let mut cells = Vec::new();
     let mut start = 0;
@@ -76,10 +115,11 @@ pub fn escape(text: &str) -> String {
 
 /// The meaning of a table's columns, if it describes parameters or fields: it must name things and give a type or a
 /// description. Titles decide; columns with other titles are recognised by their cells.
-pub fn columns(header: &[Cell], rows: &[Vec<Cell>]) -> Option<Vec<Column>> {
+fn columns(header: &[Cell], rows: &[Row]) -> Option<Vec<Column>> {
     let mut columns: Vec<Column> = header.iter().map(|cell| column(&cell.text)).collect();
     let all = |index: usize, fits: fn(&str) -> bool| {
-        !rows.is_empty() && rows.iter().all(|row| row.get(index).is_some_and(|cell| fits(&prose::unmark(&cell.text))))
+        !rows.is_empty()
+            && rows.iter().all(|row| row.cells.get(index).is_some_and(|cell| fits(&prose::unmark(&cell.text))))
     };
     let is_named = columns.contains(&Column::Name);
     let others = |columns: &[Column], fits: fn(&str) -> bool| -> Vec<usize> {
@@ -209,7 +249,10 @@ mod tests {
     fn columns_with_other_titles_are_recognised_by_their_cells() {
         use Column::*;
         let table = |header: &str, row: &str| {
-            columns(&cells(header, Span::new(0, header.len())), &[cells(row, Span::new(0, row.len()))])
+            columns(
+                &cells(header, Span::new(0, header.len())),
+                &[Row { span: Span::default(), cells: cells(row, Span::new(0, row.len())) }],
+            )
         };
         for (header, row, expected) in [
             ("| Flag | Format | Explanation |", "| `path` | string | The file |", Some(vec![Name, Type, Description])),
