@@ -53,6 +53,7 @@ impl SpecText {
         } else {
             let file = File::open(path).map_err(unreadable)?;
             length = file.metadata().ok().map(|about| about.len());
+            bytes.reserve_exact(length.map_or(0, |length| length.min(most) as usize + 1));
             file.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
         }
         let file = (!is_input).then(|| path.to_owned());
