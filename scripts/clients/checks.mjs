@@ -65,6 +65,9 @@ export async function checks(label, client, expectedVersion) {
     assert.equal((revision >= "2025-03-26" ? sound : blob)?.mimeType, "audio/wav", JSON.stringify(content));
     assert.equal(revision >= "2025-06-18" ? link?.name : text?.text.includes("Manual") && !link && "Manual", "Manual", JSON.stringify(content));
     assert.equal(Boolean(structuredContent), revision >= "2025-06-18", JSON.stringify(structuredContent));
+    const said = content.some((item) => item.text === '{"length":12}');
+    assert.equal(said, revision < "2025-06-18", JSON.stringify(content));
+    assert.ok(JSON.stringify(link ?? text).includes("How to use it"), JSON.stringify(content));
     assert.equal(content.find((item) => item.resource?.text)?.resource.text, "A note");
   });
   await check(label, "an unknown tool is a protocol error -32602", async () => {

@@ -34,8 +34,12 @@ async def main():
         async def plain():
             assert len(listed) == len(tools), "names are unique"
             assert any("root_any_of" in tool for tool in listed), "the hostile provider is listed"
+            described = {tool.name.split("__")[-1]: tool.description for tool in tools}
             for tool in tools:
                 assert len(tool.name) <= 48 and not tool.name[0].isdigit(), tool.name
+                assert 1 <= len(tool.description.encode("utf-16-le")) // 2 <= 1024, tool.name
+            assert described["long_text"].endswith("Exactly one of these forms: `door`; `window`."), described["long_text"]
+            assert "larger than 64 KiB" in described["large"], described["large"]
             return f"{len(tools)} tools"
 
         async def agents():
@@ -50,6 +54,8 @@ async def main():
             connection = {"transport": "streamable_http", "url": url, "headers": HEADERS}
             made = [convert_to_openai_tool(tool)["function"] for tool in await load_mcp_tools(None, connection=connection)]
             assert {tool["name"] for tool in made} == listed, listed ^ {tool["name"] for tool in made}
+            for tool in made:
+                assert len(tool["description"]) <= 1024, tool["name"]
             return f"{len(made)} tools"
 
         await check(f"list, {name}", plain)

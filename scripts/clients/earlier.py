@@ -109,11 +109,14 @@ async def checks(label, session):
             assert [(blob.blob, blob.mimeType) for blob in blobs] == [(SOUND, "audio/wav")], result
         if REVISION >= "2025-06-18":
             link = next(item for item in result.content if item.type == "resource_link")
-            assert (str(link.uri), link.name) == (MANUAL, "Manual"), link
+            assert (str(link.uri), link.name, link.description, link.size) == (MANUAL, "Manual", "How to use it", 512), link
             assert result.structuredContent == {"length": 12}, result
         else:
             assert "resource_link" not in types, types
-            assert any(item.type == "text" and MANUAL in item.text and "Manual" in item.text for item in result.content), result
+            texts = [item.text for item in result.content if item.type == "text"]
+            told = [MANUAL, "Manual", "The manual", "How to use it", "512"]
+            assert any(all(word in text for word in told) for text in texts), texts
+            assert '{"length":12}' in texts, texts
         notes = [item.resource.text for item in result.content if item.type == "resource" and hasattr(item.resource, "text")]
         assert notes == ["A note"], result
 

@@ -46,6 +46,15 @@ SCHEMAS = {
     "json_value": {**properties(a={"$ref": "#/$defs/json"}), "$defs": {"json": {"anyOf": [
         {"type": "string"}, {"type": "null"}, {"type": "array", "items": {"$ref": "#/$defs/json"}},
         {"type": "object", "additionalProperties": {"$ref": "#/$defs/json"}}]}}},
+    "recursion": properties(name={"type": "string"}, child={"$ref": "#"}),
+    "draft_07": {"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "definitions": {
+        "a": properties(n={"$ref": "#/definitions/n", "minimum": 5}, m={"$ref": "#number"}),
+        "n": {"$id": "#number", "type": "integer"}}},
+    "long_text": {"type": "object", "oneOf": [
+        {"properties": {"door": {"type": "string"}}, "required": ["door"]},
+        {"properties": {"window": {"type": "string"}}, "required": ["window"]}]},
+    "long_rules": {**properties(a={"type": "string"}), "propertyNames": {"enum": [f"name_{number}" for number in range(200)]}},
+    "large": properties(a={"type": "string", "description": "x" * 70_000}),
     "root_with_null": {"type": ["object", "null"], "properties": {"a": {"type": "string"}}},
     "42_starts_with_a_digit": {"type": "object"},
     "a.very.long.name/with odd characters, and far more than sixty-four of them in all": {"type": "object"},
@@ -55,8 +64,11 @@ for _ in range(30):
     deep = {"type": "object", "properties": {"x": deep}, "required": ["x"]}
 SCHEMAS["deep"] = deep
 
+# Longer and shorter than what some APIs accept.
+DESCRIPTIONS = {"long_text": "Opens what is closed. " * 200, "no_properties": ""}
+
 TOOLS = [
-    {"name": name, "description": f"Hostile: {name}", "inputSchema": schema,
+    {"name": name, "description": DESCRIPTIONS.get(name, f"Hostile: {name}"), "inputSchema": schema,
      "outputSchema": {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}}
     for name, schema in SCHEMAS.items()
 ]

@@ -9,7 +9,8 @@ SOUND = base64.b64encode(b"RIFF\x24\x00\x00\x00WAVE").decode()
 CONTENT = [
     {"type": "text", "text": "All types"},
     {"type": "audio", "data": SOUND, "mimeType": "audio/wav"},
-    {"type": "resource_link", "uri": "https://example.org/manual", "name": "Manual", "mimeType": "text/html"},
+    {"type": "resource_link", "uri": "https://example.org/manual", "name": "Manual", "mimeType": "text/html",
+     "title": "The manual", "description": "How to use it", "size": 512},
     {"type": "resource", "resource": {"uri": "note://1", "mimeType": "text/plain", "text": "A note"}},
 ]
 SCHEMA = {"type": "object", "properties": {"length": {"type": "integer"}}, "required": ["length"]}

@@ -60,6 +60,7 @@ use sinew_gateway::Gateway;
 
 pub use hosts::is_host;
 pub use lenient::repair;
+pub use listing::{ListForm, Schemas};
 pub use tls::TlsIdentity;
 pub use to_api::audit_check;
 pub use upgrade::PROTOCOL as STREAM_PROTOCOL;

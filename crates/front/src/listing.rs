@@ -6,20 +6,20 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 use sinew_gateway::{Shape, ToolList};
-use sinew_tool::Digest;
-use sinew_tool::portable::{self, Portable};
+use sinew_tool::portable::{self, Description, Portable};
+use sinew_tool::{Digest, header_arguments};
 
 use crate::{query, translate};
 
 /// The choices in the query of the URL: `?tools=unfolded&schemas=exact`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ListForm {
+pub struct ListForm {
     pub shape: Shape,
     pub schemas: Schemas,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Schemas {
+pub enum Schemas {
     /// In the subset of JSON Schema that every client accepts.
     Portable,
     /// As the device wrote them.
@@ -39,6 +39,14 @@ impl ListForm {
         ListForm { shape: Shape::Unfolded, schemas: Schemas::Portable },
         ListForm { shape: Shape::Unfolded, schemas: Schemas::Exact },
     ];
+
+    /// The path of an endpoint for this form.
+    pub fn path(self, endpoint: &str) -> String {
+        let tools = (self.shape == Shape::Unfolded).then_some("tools=unfolded");
+        let schemas = (self.schemas == Schemas::Exact).then_some("schemas=exact");
+        let query: Vec<&str> = tools.into_iter().chain(schemas).collect();
+        if query.is_empty() { endpoint.to_owned() } else { format!("{endpoint}?{}", query.join("&")) }
+    }
 
     pub(crate) fn of(uri: &http::Uri) -> Result<ListForm, String> {
         let mut form = ListForm::from(Shape::Folded);
@@ -84,13 +92,18 @@ impl McpToolList {
                 let output = tool.output_schema.as_ref().map(|schema| listed.get(schema, schemas, SchemaUse::Output));
                 let in_output = output.iter().flat_map(|output| output.simplified.iter());
                 let in_output = in_output.map(|simplified| format!("output {simplified}"));
-                let simplified = input.simplified.iter().cloned().chain(in_output).collect();
+                let description = match schemas {
+                    Schemas::Portable => portable::describe(&tool.description, tool.title.as_deref(), &input.notes),
+                    Schemas::Exact => Description { text: tool.description.clone(), simplified: None },
+                };
+                let in_text = description.simplified.map(|simplified| simplified.to_string());
+                let simplified = in_text.into_iter().chain(input.simplified.iter().cloned()).chain(in_output).collect();
                 let output = output.map(|output| output.schema);
-                (translate::to_tool(public, &input.notes, input.schema, output), simplified)
+                (translate::to_tool(public, description.text, input.schema, output), simplified)
             })
             .unzip();
         known.forget_unused();
-        let has_header_arguments = tools.iter().any(|tool| has_header_argument(&tool.input_schema));
+        let has_header_arguments = tools.iter().any(|tool| header_arguments::has_any(&tool.input_schema));
         McpToolList { list, schemas, tools, simplified, has_header_arguments }
     }
 }
@@ -158,14 +171,11 @@ impl ListedSchema {
     }
 }
 
-/// Whether an argument is also sent as a header. The gateway keeps `x-mcp-header` only where clients accept it.
-fn has_header_argument(schema: &JsonObject) -> bool {
-    schema.get("properties").and_then(Value::as_object).is_some_and(|properties| {
-        properties
-            .values()
-            .filter_map(Value::as_object)
-            .any(|one| one.contains_key("x-mcp-header") || has_header_argument(one))
-    })
+/// Removes the marks of arguments that are also sent as headers, for clients that do not know them.
+pub(crate) fn remove_header_marks(tool: &mut Tool) {
+    if header_arguments::has_any(&tool.input_schema) {
+        header_arguments::remove(Arc::make_mut(&mut tool.input_schema));
+    }
 }
 
 #[cfg(test)]
@@ -186,6 +196,14 @@ mod tests {
     }
 
     #[test]
+    fn the_path_of_a_form_is_read_back() {
+        for form in ListForm::ALL {
+            assert_eq!(ListForm::of(&form.path("/mcp").parse().expect("a path")), Ok(form));
+        }
+        assert_eq!(ListForm::ALL[0].path("/mcp"), "/mcp");
+    }
+
+    #[test]
     fn a_schema_that_many_tools_share_is_rewritten_once() {
         let shared = Arc::new(json!({"type": "object", "properties": {"a": {"type": "string", "format": "email"}}}));
         let other = Arc::new(json!({"type": "object"}));
@@ -198,6 +216,22 @@ mod tests {
         assert_eq!(listing.tools.iter().filter(|tool| Arc::ptr_eq(&tool.input_schema, first)).count(), 500);
         assert_eq!(listing.simplified[7], ["/properties/a: format, for Gemini"]);
         assert!(listing.simplified[500].is_empty());
+    }
+
+    #[test]
+    fn a_long_description_is_shortened_in_the_portable_form_only() {
+        let mut tools = ToolList::clone(&list(&[Arc::new(json!({"type": "object", "minProperties": 1}))]));
+        let long = "Many words. ".repeat(200);
+        tools.tools[0].tool.description = long.clone();
+        let tools = Arc::new(tools);
+        let mut known = KnownSchemas::default();
+        let listing = McpToolList::new(tools.clone(), Schemas::Portable, &mut known);
+        let text = listing.tools[0].description.as_deref().expect("a description");
+        assert!(text.len() <= 1_026 && text.ends_with("… [shortened]\nAt least 1 member."), "{text}");
+        let reported = "description: more than 1,024 characters, for OpenAI, Claude Code (cuts at 2,048)";
+        assert_eq!(listing.simplified[0][0], reported);
+        let exact = McpToolList::new(tools, Schemas::Exact, &mut known);
+        assert_eq!(exact.tools[0].description.as_deref(), Some(long.as_str()));
     }
 
     #[test]

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::conformance::ConformanceFixture;
 use crate::inspect::MessageError;
-use crate::listing::ListForm;
+use crate::listing::{self, ListForm};
 use crate::revision::Revision;
 use crate::state::FrontState;
 use crate::{call, notify, resources, translate};
@@ -199,6 +199,9 @@ impl ServerHandler for Mcp {
         let mut result = ListToolsResult::with_all_items(page.items.to_vec());
         let revision = Revision::of(&cx);
         result.tools.iter_mut().for_each(|tool| revision.trim(tool));
+        if listing.has_header_arguments && !revision.has_header_arguments() {
+            result.tools.iter_mut().for_each(listing::remove_header_marks);
+        }
         result.next_cursor = page.next;
         (result.ttl_ms, result.cache_scope) = cache_hints(&cx, FRESH_MS);
         Ok(result)

@@ -69,6 +69,11 @@ impl Revision {
         self >= Revision::November2025
     }
 
+    /// Arguments that are also sent as headers.
+    pub(crate) fn has_header_arguments(self) -> bool {
+        self >= Revision::July2026
+    }
+
     /// Removes from a tool what the revision does not know.
     pub(crate) fn trim(self, tool: &mut Tool) {
         if !self.has_annotations() {

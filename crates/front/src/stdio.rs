@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use rmcp::service::serve_server_with_ct;
-use sinew_gateway::{Principal, Shape};
+use sinew_gateway::Principal;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ use crate::state::FrontState;
 pub async fn run<R, W>(
     front: Front,
     who: Principal,
-    shape: Shape,
+    form: impl Into<ListForm>,
     reader: R,
     writer: W,
     shutdown: CancellationToken,
@@ -31,8 +31,8 @@ where
 {
     let front = FrontState::new(front)?;
     let stop = CancellationToken::new();
-    let who = Arc::new(who);
-    let mut serving = std::pin::pin!(serve(&front, who.clone(), shape.into(), "stdio", reader, writer, stop.clone()));
+    let (who, form) = (Arc::new(who), form.into());
+    let mut serving = std::pin::pin!(serve(&front, who.clone(), form, "stdio", reader, writer, stop.clone()));
     let served = tokio::select! {
         served = &mut serving => served,
         () = front.gateway.tokens().revoked(&who) => {

@@ -14,25 +14,21 @@ use sinew_gateway::PublicTool;
 use sinew_tool::error::McpForm;
 use sinew_tool::outcome::{ResourceBody, SOURCE_KEY};
 use sinew_tool::tool::VERSION_KEY;
-use sinew_tool::{Content, ErrorKind, LogLevel, Outcome, ToolError};
+use sinew_tool::{Content, ErrorKind, LogLevel, Outcome, ResourceLink, ToolError};
 
 use crate::revision::Revision;
 
 /// The key of the standard failure object in a result's `_meta`.
 pub(crate) const ERROR_KEY: &str = "sinew/error";
 
-/// A tool as it is listed. `notes` say what its schema cannot express.
+/// A tool as it is listed.
 pub(crate) fn to_tool(
     public: &PublicTool,
-    notes: &[String],
+    description: String,
     input: Arc<JsonObject>,
     output: Option<Arc<JsonObject>>,
 ) -> Tool {
     let tool = &public.tool;
-    let description = match notes {
-        [] => tool.description.clone(),
-        notes => format!("{}\n{}", tool.description.trim_end(), notes.join(" ")).trim_start().to_owned(),
-    };
     let mut listed = Tool::new(public.name.clone(), description, input);
     listed.title = tool.title.clone();
     listed.output_schema = output;
@@ -50,19 +46,26 @@ pub(crate) fn to_tool(
 
 pub(crate) fn to_result(outcome: Outcome, revision: Revision) -> CallToolResult {
     let note = third_party_note(&outcome);
-    let has_text = outcome.content.iter().any(|item| matches!(item, Content::Text(_)));
-    let items = outcome.content.into_iter().enumerate();
-    let mut content: Vec<ContentBlock> = items.map(|(index, item)| to_block(item, index, revision)).collect();
     let (structured, as_text) = match outcome.structured {
         structured if revision.has_structured_results() => (structured, None),
-        structured => (None, structured.filter(|_| !has_text)),
+        structured => (None, structured.filter(|structured| !is_said(structured, &outcome.content))),
     };
+    let items = outcome.content.into_iter().enumerate();
+    let mut content: Vec<ContentBlock> = items.map(|(index, item)| to_block(item, index, revision)).collect();
     content.extend(as_text.map(|structured| ContentBlock::text(structured.to_string())));
     content.extend(note.map(ContentBlock::text));
     let mut result = CallToolResult::success(content);
     result.structured_content = structured;
     result.meta = (!outcome.meta.is_empty()).then_some(MetaObject(outcome.meta));
     result
+}
+
+/// Whether a text says the same as the structured content: MCP asks tools to give both.
+fn is_said(structured: &Value, content: &[Content]) -> bool {
+    content.iter().any(|item| match item {
+        Content::Text(text) => serde_json::from_str::<Value>(text).is_ok_and(|said| said == *structured),
+        _ => false,
+    })
 }
 
 /// The last item of a result that holds text of others; at most 60 bytes.
@@ -159,16 +162,25 @@ fn to_block(content: Content, index: usize, revision: Revision) -> ContentBlock 
                 None => contents,
             })
         }
-        Content::Link { uri, name, mime_type } if !revision.has_resource_links() => {
-            let kind = mime_type.map(|kind| format!(" ({kind})")).unwrap_or_default();
-            ContentBlock::text(format!("Resource `{name}`{kind}: {uri}"))
-        }
-        Content::Link { uri, name, mime_type } => {
-            let mut resource = Resource::new(uri, name);
-            resource.mime_type = mime_type;
+        Content::Link(link) if !revision.has_resource_links() => ContentBlock::text(link_text(link)),
+        Content::Link(link) => {
+            let mut resource = Resource::new(link.uri, link.name);
+            resource.title = link.title;
+            resource.description = link.description;
+            resource.mime_type = link.mime_type;
+            resource.size = link.size;
             ContentBlock::resource_link(resource)
         }
     }
+}
+
+/// ``Resource `manual`, "The manual" (text/html, 512 bytes): https://example.org/manual``, and what it is about.
+fn link_text(link: ResourceLink) -> String {
+    let title = link.title.map(|title| format!(", \"{title}\"")).unwrap_or_default();
+    let facts: Vec<String> = link.mime_type.into_iter().chain(link.size.map(|size| format!("{size} bytes"))).collect();
+    let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
+    let about = link.description.map(|about| format!("\n{about}")).unwrap_or_default();
+    format!("Resource `{}`{title}{facts}: {}{about}", link.name, link.uri)
 }
 
 fn meta(key: &str, value: Value) -> MetaObject {
@@ -255,7 +267,7 @@ mod tests {
                 mime_type: Some("x/y".to_owned()),
                 body: ResourceBody::Blob("AA==".to_owned()),
             })
-            .with(Content::Link { uri: "a://b".to_owned(), name: "b".to_owned(), mime_type: None });
+            .with(Content::Link(link()));
         let wanted: Vec<Value> = outcome
             .content
             .iter()
@@ -271,17 +283,37 @@ mod tests {
         assert_ne!(result["isError"], true);
     }
 
+    fn link() -> ResourceLink {
+        ResourceLink {
+            uri: "file:///a".to_owned(),
+            name: "a".to_owned(),
+            title: Some("The a".to_owned()),
+            description: Some("About a.".to_owned()),
+            mime_type: Some("x/y".to_owned()),
+            size: Some(12),
+        }
+    }
+
     /// The result of a device with every kind of content, as a client of `revision` gets it.
     fn result_for(revision: Revision) -> Value {
         let outcome = Outcome::default()
             .with(Content::Audio { data: "AA==".to_owned(), mime_type: "audio/wav".to_owned() })
-            .with(Content::Link {
-                uri: "file:///a".to_owned(),
-                name: "a".to_owned(),
-                mime_type: Some("x/y".to_owned()),
-            });
+            .with(Content::Link(link()));
         let outcome = Outcome { structured: Some(json!({"n": 1})), ..outcome };
         serde_json::to_value(to_result(outcome, revision)).expect("JSON")
+    }
+
+    #[test]
+    fn structured_content_is_text_for_earlier_clients_unless_a_text_says_the_same() {
+        let texts = |text: &str| {
+            let outcome = Outcome { structured: Some(json!({"n": 1, "m": [2]})), ..Outcome::text(text) };
+            let result = serde_json::to_value(to_result(outcome, Revision::March2025)).expect("JSON");
+            let content = result["content"].as_array().expect("content").clone();
+            content.iter().map(|item| item["text"].as_str().expect("a text").to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(texts("One."), ["One.", r#"{"n":1,"m":[2]}"#]);
+        assert_eq!(texts("{ \"m\": [2], \"n\": 1 }"), ["{ \"m\": [2], \"n\": 1 }"]);
+        assert_eq!(texts(r#"{"n":1}"#), [r#"{"n":1}"#, r#"{"n":1,"m":[2]}"#]);
     }
 
     #[test]
@@ -294,7 +326,7 @@ mod tests {
         assert_eq!(kinds(&first), ["resource", "text", "text"]);
         assert_eq!(first["content"][0]["resource"]["blob"], "AA==");
         assert_eq!(first["content"][0]["resource"]["mimeType"], "audio/wav");
-        assert_eq!(first["content"][1]["text"], "Resource `a` (x/y): file:///a");
+        assert_eq!(first["content"][1]["text"], "Resource `a`, \"The a\" (x/y, 12 bytes): file:///a\nAbout a.");
         assert_eq!((&first["content"][2]["text"], first.get("structuredContent")), (&json!("{\"n\":1}"), None));
         let march = result_for(Revision::March2025);
         assert_eq!(

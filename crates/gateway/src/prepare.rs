@@ -23,6 +23,8 @@ const MAX_TOOLS: usize = 512;
 /// A tool name is also sent back to the device and kept in the name book.
 const MAX_NAME: usize = 256;
 const MAX_DESCRIPTION: usize = 8_192;
+/// Of a tool whose description also says why its arguments are not listed, so that no client cuts that off.
+const MAX_SHORT_DESCRIPTION: usize = 700;
 
 /// All schemas of one device together: about 2 MB compiled. The largest toolsets known have 1,500 schemas
 /// and a dozen patterns.
@@ -124,6 +126,7 @@ impl ToolPreparer {
             return Err(format!("its name is longer than {MAX_NAME} bytes"));
         }
         let schema = schema::input(&tool.input_schema, warnings);
+        let mut unlisted = schema.unlisted;
         let selector = schema::selector(&schema.listed);
         let (unchecked, check) = match schema.is_checked {
             true => (None, self.check(schema.listed, budget)?),
@@ -135,8 +138,9 @@ impl ToolPreparer {
         let input = match check {
             Some(check) => check,
             None => {
-                warnings
-                    .push("its input schema refers to itself without end; its arguments are not checked".to_owned());
+                let reason = "refers to itself without end";
+                warnings.push(format!("its input schema {reason}; its arguments are not listed and not checked"));
+                unlisted = Some(reason.to_owned());
                 self.check(json!({"type": "object"}), budget)?.ok_or("its input schema cannot be checked")?
             }
         };
@@ -158,7 +162,13 @@ impl ToolPreparer {
         let secrets = redaction::has_secrets(&tool.input_schema).then(|| tool.input_schema.clone());
         let mut tool = tool.clone();
         tool.title = tool.title.map(|title| clean_line(&title, 200));
-        tool.description = clean(&tool.description, MAX_DESCRIPTION);
+        tool.description = match unlisted {
+            None => clean(&tool.description, MAX_DESCRIPTION),
+            Some(reason) => {
+                let text = clean(&tool.description, MAX_SHORT_DESCRIPTION);
+                format!("{}\n{}", text.trim_end(), schema::unlisted_notice(&reason)).trim_start().to_owned()
+            }
+        };
         tool.input_schema = unchecked.unwrap_or_else(|| input.schema().clone());
         tool.output_schema = output.as_ref().map(|output| output.schema().clone());
         let face = face(&tool);
@@ -337,6 +347,24 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_whose_arguments_are_not_listed_says_so() {
+        let large =
+            json!({"type": "object", "properties": {"a": {"type": "string", "description": "d".repeat(70_000)}}});
+        let prepared =
+            prepare([Tool::new("x", "Opens the door.", large), Tool::new("y", "", json!({"type": "array"}))]);
+        let description = |tool: usize| prepared.ready[tool].tool.description.clone();
+        assert_eq!(
+            description(0),
+            "Opens the door.\nIts arguments are not listed and not checked, because its input schema is larger than \
+             64 KiB. The author of the device can shorten the schema, or split the tool."
+        );
+        assert!(
+            description(1).starts_with("Its arguments are not listed and not checked, because its input schema is not")
+        );
+        assert!(prepared.warnings.iter().all(|warning| warning.contains("not listed")), "{:?}", prepared.warnings);
+    }
+
+    #[test]
     fn a_schema_without_end_is_not_passed_on() {
         let endless = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}});
         let prepared = prepare([with_input("x", endless.clone()).with_output_schema(endless)]);
@@ -361,7 +389,9 @@ mod tests {
             (0..600).map(|number| Tool::new(format!("t{number}"), "d".repeat(20_000), json!({"type": "string"})));
         let prepared = prepare(many);
         assert_eq!(prepared.ready.len(), MAX_TOOLS);
-        assert!(prepared.ready[0].tool.description.chars().count() <= MAX_DESCRIPTION);
+        assert!(prepared.ready[0].tool.description.chars().count() <= sinew_tool::portable::LONGEST_DESCRIPTION);
+        let long = prepare([Tool::new("x", "d".repeat(20_000), json!({"type": "object"}))]);
+        assert_eq!(long.ready[0].tool.description.chars().count(), MAX_DESCRIPTION);
         let prepared = prepare([with_input("n".repeat(300), json!({}))]);
         assert!(prepared.ready.is_empty() && prepared.withdrawn.len() == 1);
     }

@@ -249,7 +249,10 @@ pub(crate) fn weigh(outcome: &Outcome) -> usize {
         Content::Resource { uri, body: ResourceBody::Text(body) | ResourceBody::Blob(body), .. } => {
             uri.len() + body.len()
         }
-        Content::Link { uri, name, .. } => uri.len() + name.len(),
+        Content::Link(link) => {
+            let texts = [&link.title, &link.description];
+            link.uri.len() + link.name.len() + texts.into_iter().flatten().map(String::len).sum::<usize>()
+        }
     });
     let structured = outcome.structured.as_ref().map_or(0, weigh_value);
     content.sum::<usize>() + structured + outcome.meta.values().map(weigh_value).sum::<usize>()

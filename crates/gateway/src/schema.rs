@@ -4,13 +4,12 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
+use sinew_tool::header_arguments::{self, HEADER};
+use sinew_tool::references;
 use sinew_tool::text::clean_json;
 
 use crate::bounds;
 
-/// The annotation that has a client repeat an argument as an HTTP header. A client drops a tool that
-/// uses it wrongly.
-const HEADER: &str = "x-mcp-header";
 const ANCHOR: &str = "$anchor";
 
 /// An input schema, without the argument that selects a device.
@@ -20,35 +19,47 @@ pub(crate) struct InputSchema {
     pub listed: Value,
     /// Whether arguments can be checked with it.
     pub is_checked: bool,
+    /// Why its arguments are not listed: it "is larger than 64 KiB".
+    pub unlisted: Option<String>,
+}
+
+/// What a caller is told about a tool whose arguments are not listed; at most 324 characters.
+pub(crate) fn unlisted_notice(reason: &str) -> String {
+    format!(
+        "Its arguments are not listed and not checked, because its input schema {reason}. The author of the device can \
+         shorten the schema, or split the tool."
+    )
 }
 
 /// What had to be fixed is pushed to `warnings`.
 pub(crate) fn input(schema: &Value, warnings: &mut Vec<String>) -> InputSchema {
-    let any_object = || InputSchema { listed: json!({"type": "object"}), is_checked: true };
+    let any_object = |unlisted| InputSchema { listed: json!({"type": "object"}), is_checked: true, unlisted };
     let is_checked = match (bounds::size(schema), bounds::listed_size(schema)) {
         (Ok(_), _) => true,
         (Err(reason), listed) => {
-            warnings.push(format!("its input schema {reason}; its arguments are not checked"));
-            if listed.is_err() {
-                return any_object();
+            if let Err(reason) = listed {
+                warnings.push(format!("its input schema {reason}; its arguments are not listed and not checked"));
+                return any_object(Some(reason));
             }
+            warnings.push(format!("its input schema {reason}; its arguments are not checked"));
             false
         }
     };
     let mut listed = fix(schema, warnings);
-    let Value::Object(root) = &mut listed else { return any_object() };
+    let Value::Object(root) = &mut listed else { return any_object(None) };
     if !root.contains_key("type") {
         root.insert("type".to_owned(), json!("object"));
     }
     if !is_of_objects(root.get("type")) {
-        warnings.push("its input schema is not that of an object; its arguments are not checked".to_owned());
-        return any_object();
+        let reason = "is not that of an object";
+        warnings.push(format!("its input schema {reason}; its arguments are not listed and not checked"));
+        return any_object(Some(reason.to_owned()));
     }
     if root.get("properties").is_some_and(|properties| !properties.is_object()) {
         warnings.push("`properties` in its input schema is not an object and was left out".to_owned());
         root.shift_remove("properties");
     }
-    InputSchema { listed, is_checked }
+    InputSchema { listed, is_checked, unlisted: None }
 }
 
 /// Whether a schema with this `type` accepts objects.
@@ -119,8 +130,13 @@ fn argument_names(root: &Value) -> HashSet<&str> {
 /// The input schema with the selecting argument. It lists no devices, so that fifty boards cost no
 /// more than one and nobody's coming or going changes it.
 pub(crate) fn with_selector(input: &Value, selector: &str) -> Value {
-    let mut schema = input.clone();
+    let mut schema = without_references_to_root(input);
     if let Value::Object(root) = &mut schema {
+        // Up to draft 7 nothing counts beside a reference.
+        if let Some(reference) = root.shift_remove("$ref") {
+            let parts = root.entry("allOf").or_insert_with(|| json!([]));
+            parts.as_array_mut().into_iter().for_each(|parts| parts.push(json!({"$ref": reference})));
+        }
         let properties = root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(properties) = properties {
             // Not described here: a model pays for every word once a tool, and `list_devices` says it too.
@@ -130,9 +146,38 @@ pub(crate) fn with_selector(input: &Value, selector: &str) -> Value {
     schema
 }
 
+/// The schema with its root as a definition where it refers to the root: the selecting argument is one of the call, not
+/// of everything that is built like the arguments.
+fn without_references_to_root(input: &Value) -> Value {
+    let is_free = |name: &String| input.get("$defs").is_none_or(|known| known.get(name).is_none());
+    let names = std::iter::once("arguments".to_owned()).chain((2..).map(|number| format!("arguments_{number}")));
+    let name = names.into_iter().find(is_free).unwrap_or_default();
+    let mut schema = input.clone();
+    let mut has_some = false;
+    references::rewrite(&mut schema, &mut |target| {
+        has_some |= target == "#";
+        (target == "#").then(|| format!("#/$defs/{name}"))
+    });
+    if let Value::Object(root) = &mut schema
+        && has_some
+    {
+        let mut own = root.clone();
+        own.retain(|keyword, _| !["$schema", "$defs", "definitions"].contains(&keyword.as_str()));
+        header_arguments::remove(&mut own);
+        let all = root.entry("$defs").or_insert_with(|| json!({}));
+        if let Value::Object(all) = all {
+            all.insert(name, Value::Object(own));
+        }
+    }
+    schema
+}
+
 fn fix(schema: &Value, warnings: &mut Vec<String>) -> Value {
     // All names and texts alike, so that what refers to each other still does.
     let mut fixed = clean_json(schema);
+    if !references::are_plain(&fixed) {
+        references::make_plain(&mut fixed);
+    }
     SchemaFixer { headers: HashSet::new(), anchors: HashSet::new(), warnings }.root(&mut fixed);
     fixed
 }
@@ -156,6 +201,7 @@ impl SchemaFixer<'_> {
     /// `is_argument`: the schema is reached from the root through `properties` alone.
     fn schema(&mut self, schema: &mut Value, is_argument: bool) {
         let Value::Object(members) = schema else { return };
+        // A client drops a tool that uses it wrongly.
         if let Some(header) = members.get(HEADER)
             && !(is_argument && self.is_good_header(header, members.get("type")))
         {
@@ -265,6 +311,49 @@ mod tests {
         assert_eq!((listed["$defs"]["a"]["$anchor"].as_str(), warnings), (Some("here"), 0));
         assert!(listed["$defs"]["b"].get("$anchor").is_none(), "the second of a name");
         assert!(listed["$defs"]["c"].get("$anchor").is_none(), "not a plain name");
+    }
+
+    #[test]
+    fn a_part_is_found_by_its_name() {
+        let (listed, warnings) = fixed(json!({
+            "type": "object",
+            "properties": {"a": {"$ref": "#point"}, "b": {"$ref": "#/$defs/two%20words"}, "c": {"$ref": "#none"}},
+            "$defs": {"p": {"$anchor": "point", "type": "integer"}, "two words": {"type": "string"}},
+        }));
+        assert_eq!(listed["properties"]["a"]["$ref"], "#/$defs/p");
+        assert_eq!(listed["properties"]["b"]["$ref"], "#/$defs/two words");
+        assert_eq!((&listed["properties"]["c"], warnings), (&json!({}), 1));
+    }
+
+    #[test]
+    fn the_argument_that_selects_a_device_is_not_part_of_what_is_built_like_the_arguments() {
+        let tree = json!({
+            "type": "object", "properties": {"name": {"type": "string"}, "child": {"$ref": "#"}},
+            "$defs": {"arguments": {"type": "integer"}},
+        });
+        let listed = with_selector(&tree, "device");
+        assert_eq!(listed["properties"]["device"], json!({"type": "string"}));
+        assert_eq!(listed["properties"]["child"]["$ref"], "#/$defs/arguments_2");
+        let own = &listed["$defs"]["arguments_2"];
+        assert_eq!(
+            (own["properties"].get("device"), &own["properties"]["child"]["$ref"]),
+            (None, &json!("#/$defs/arguments_2"))
+        );
+        assert_eq!(own.get("$defs"), None);
+        let portable = sinew_tool::portable::input(&listed).schema;
+        assert_eq!(portable["properties"]["child"]["properties"].get("device"), None);
+        let plain = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+        assert_eq!(with_selector(&plain, "device").get("$defs"), None);
+    }
+
+    #[test]
+    fn the_argument_that_selects_a_device_counts_beside_a_reference_of_an_older_draft() {
+        let old = json!({
+            "$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "$ref": "#/definitions/a",
+            "definitions": {"a": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+        });
+        let listed = sinew_tool::portable::input(&with_selector(&old, "device")).schema;
+        assert_eq!(listed["properties"], json!({"device": {"type": "string"}, "n": {"type": "integer"}}));
     }
 
     #[test]

@@ -16,11 +16,14 @@ pub mod digest;
 pub mod error;
 pub mod family;
 pub mod finding;
+pub mod header_arguments;
 pub mod manifest;
 pub mod outcome;
 pub mod plain_http;
 pub mod portable;
+pub mod references;
 pub mod refusals;
+pub mod schema_size;
 pub mod settings;
 pub mod slots;
 pub mod spelling;
@@ -39,7 +42,7 @@ pub use digest::Digest;
 pub use error::{ErrorKind, ToolError};
 pub use family::{Family, FamilyName, Reach, TextTrust};
 pub use manifest::{Manifest, ProtocolVersion};
-pub use outcome::{Content, Outcome};
+pub use outcome::{Content, Outcome, ResourceLink};
 pub use tool::{Audience, Effect, Hints, Schema, Tool, ToolUse, Toolset};
 
 /// Tool versions follow semantic versioning.

@@ -28,7 +28,22 @@ pub enum Content {
     Image { data: String, mime_type: String, size: Option<(u32, u32)> },
     Audio { data: String, mime_type: String },
     Resource { uri: String, mime_type: Option<String>, body: ResourceBody },
-    Link { uri: String, name: String, mime_type: Option<String> },
+    Link(ResourceLink),
+}
+
+/// A resource that the client may read by itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResourceLink {
+    pub uri: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub mime_type: Option<String>,
+    /// In bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,10 +122,20 @@ impl Content {
                 }
                 json!({"type": "resource", "resource": resource})
             }
-            Content::Link { uri, name, mime_type } => {
-                let mut link = json!({"type": "resource_link", "uri": uri, "name": name});
-                if let Some(mime_type) = mime_type {
-                    link["mimeType"] = json!(mime_type);
+            Content::Link(resource) => {
+                let mut link = json!({"type": "resource_link", "uri": resource.uri, "name": resource.name});
+                let texts = [
+                    ("title", &resource.title),
+                    ("description", &resource.description),
+                    ("mimeType", &resource.mime_type),
+                ];
+                for (key, text) in texts {
+                    if let Some(text) = text {
+                        link[key] = json!(text);
+                    }
+                }
+                if let Some(size) = resource.size {
+                    link["size"] = json!(size);
                 }
                 link
             }
@@ -135,9 +160,14 @@ impl Content {
                 let body = text("text").map(ResourceBody::Text).or_else(|| text("blob").map(ResourceBody::Blob))?;
                 Some(Content::Resource { uri: text("uri")?, mime_type: text("mimeType"), body })
             }
-            "resource_link" => {
-                Some(Content::Link { uri: text("uri")?, name: text("name")?, mime_type: text("mimeType") })
-            }
+            "resource_link" => Some(Content::Link(ResourceLink {
+                uri: text("uri")?,
+                name: text("name")?,
+                title: text("title"),
+                description: text("description"),
+                mime_type: text("mimeType"),
+                size: item.get("size").and_then(Value::as_u64),
+            })),
             _ => None,
         }
     }
@@ -160,7 +190,14 @@ mod tests {
                 mime_type: Some("x/y".to_owned()),
                 body: ResourceBody::Blob("AA==".to_owned()),
             },
-            Content::Link { uri: "a://b".to_owned(), name: "b".to_owned(), mime_type: None },
+            Content::Link(ResourceLink {
+                uri: "a://b".to_owned(),
+                name: "b".to_owned(),
+                title: Some("B".to_owned()),
+                description: Some("About b.".to_owned()),
+                size: Some(7),
+                ..ResourceLink::default()
+            }),
         ];
         for item in items {
             assert_eq!(Content::from_json(&item.to_json()), Some(item));

@@ -121,7 +121,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::outcome::ResourceBody;
+    use crate::outcome::{ResourceBody, ResourceLink};
     use crate::{
         Admission, Content, DeviceKey, ErrorKind, Family, FamilyName, Reach, Silent, Status, TextTrust, TokenId,
     };
@@ -161,11 +161,12 @@ mod tests {
                 let body = if is_text { ResourceBody::Text(body) } else { ResourceBody::Blob(body) };
                 Content::Resource { uri, mime_type, body }
             }),
-            (text(), text(), option::of(text())).prop_map(|(uri, name, mime_type)| Content::Link {
-                uri,
-                name,
-                mime_type
-            }),
+            (text(), text(), option::of(text()), option::of(text()), option::of(any::<u64>())).prop_map(
+                |(uri, name, title, mime_type, size)| {
+                    let description = title.clone();
+                    Content::Link(ResourceLink { uri, name, title, description, mime_type, size })
+                }
+            ),
         ]
     }
 

@@ -190,7 +190,7 @@ fn spoken(content: &Content) -> Option<String> {
         Content::Text(text) => Some(text.clone()),
         Content::Image { .. } => Some("There is a picture, which cannot be shown here.".to_owned()),
         Content::Audio { .. } | Content::Resource { .. } => None,
-        Content::Link { name, .. } => Some(name.clone()),
+        Content::Link(link) => Some(link.name.clone()),
     }
 }
 

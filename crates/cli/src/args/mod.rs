@@ -9,6 +9,8 @@ mod values;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use sinew_compose::config::shape;
+use sinew_front::{ListForm, Schemas};
 
 pub use connection::{ListenArgs, ReachArgs, StateArgs};
 pub use devices::*;
@@ -158,12 +160,32 @@ pub struct StdioArgs {
     #[arg(long)]
     pub unfolded: bool,
 
+    /// Form of the schemas: as every AI client accepts them, or as the devices wrote them
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = SchemaForm::Portable)]
+    pub schemas: SchemaForm,
+
     /// Name of the client, for its token and its calls in the audit [default: the name it gives itself]
     #[arg(long, value_name = "NAME", value_parser = values::name)]
     pub client: Option<String>,
 
     #[command(flatten)]
     pub reach: ReachArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaForm {
+    Portable,
+    Exact,
+}
+
+impl StdioArgs {
+    pub fn list_form(&self) -> ListForm {
+        let schemas = match self.schemas {
+            SchemaForm::Portable => Schemas::Portable,
+            SchemaForm::Exact => Schemas::Exact,
+        };
+        ListForm { schemas, ..shape(self.unfolded).into() }
+    }
 }
 
 #[derive(Args, Debug)]

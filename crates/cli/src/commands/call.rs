@@ -136,7 +136,7 @@ fn items(answer: &mut CallResult, save: Option<&Path>, stem: &str) -> Result<Vec
                 }
                 shown.push(ContentLine::Other(line));
             }
-            (Content::Link { uri, .. }, _) => shown.push(ContentLine::Other(uri.clone())),
+            (Content::Link(link), _) => shown.push(ContentLine::Other(link.uri.clone())),
             _ => shown.push(ContentLine::Other(item.to_string())),
         }
     }

@@ -22,16 +22,16 @@ pub async fn run(args: EndpointArgs, printer: Printer) -> Result<(), CliError> {
     match find_or_open(&args.reach, false, StartedBy::Serve).await? {
         GatewayLocation::Running(target, _) => {
             let mut stop = StopSignal::new()?;
-            let path = stream_path(args.unfolded);
+            let path = stream_path(shape(args.unfolded).into());
             // Tried once beforehand: a refused token is a failure, not something to try again for ever.
             let client = format!("endpoint {address}");
-            drop(client_tokens::open(&target, &client, path, NewTokens::IfNeeded).await?);
+            drop(client_tokens::open(&target, &client, &path, NewTokens::IfNeeded).await?);
             announce(&address, &target.url.to_string(), printer);
             let shutdown = CancellationToken::new();
             // Found anew for every connection: a gateway that was restarted may be elsewhere.
             let open = || async {
                 let stream = async {
-                    client_tokens::open(&GatewayTarget::find(&args.reach)?, &client, path, NewTokens::IfNone).await
+                    client_tokens::open(&GatewayTarget::find(&args.reach)?, &client, &path, NewTokens::IfNone).await
                 };
                 stream.await.map_err(std::io::Error::other)
             };

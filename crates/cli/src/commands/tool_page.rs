@@ -83,7 +83,7 @@ fn page(tool: &ListedTool, devices: &[String], printer: Printer) -> String {
     }
     match properties.is_some_and(|properties| !properties.is_empty()) {
         true => page.push_str(&printer.table(&table)),
-        false => page.push_str("It takes no arguments.\n"),
+        false => page.push_str("No arguments are listed.\n"),
     }
     if let Some(device) = devices.first() {
         page.push('\n');

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sinew_compose::config::{MqttAddress, shape};
+use sinew_compose::config::MqttAddress;
 use sinew_compose::state::{self, LocalGateway, StartedBy, Takeover};
 use sinew_compose::{ComposeErrorKind, GatewayServer, Overrides};
+use sinew_front::ListForm;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -60,8 +61,8 @@ pub async fn find_or_open(reach: &ReachArgs, demo: bool, started_by: StartedBy) 
     }
 }
 
-pub fn stream_path(unfolded: bool) -> &'static str {
-    if unfolded { "/mcp/stream?tools=unfolded" } else { "/mcp/stream" }
+pub fn stream_path(form: ListForm) -> String {
+    form.path("/mcp/stream")
 }
 
 /// A gateway in this process. It runs until the client leaves or another gateway takes over.
@@ -144,7 +145,7 @@ impl<'a> Connector<'a> {
     }
 
     async fn open_stream(&self, target: &GatewayTarget, client: &str, new: NewTokens) -> Result<Stream, CliError> {
-        let stream = client_tokens::open(target, client, stream_path(self.args.unfolded), new).await?;
+        let stream = client_tokens::open(target, client, &stream_path(self.args.list_form()), new).await?;
         Ok(Box::new(stream))
     }
 
@@ -153,9 +154,9 @@ impl<'a> Connector<'a> {
         let (_, who) = client_tokens::token(&server.gateway, &server.directory, client, new)?;
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let (reader, writer) = tokio::io::split(theirs);
-        let shape = shape(self.args.unfolded);
+        let form = self.args.list_form();
         let shutdown = server.shutdown().clone();
-        tokio::spawn(sinew_front::stdio::run(server.front.clone(), who, shape, reader, writer, shutdown));
+        tokio::spawn(sinew_front::stdio::run(server.front.clone(), who, form, reader, writer, shutdown));
         self.last = Some((server.directory.clone(), StartedBy::Client));
         let leave = CancellationToken::new();
         self.hosted = Some(HostedGateway { leave: leave.clone(), running: tokio::spawn(run_hosted(server, leave)) });

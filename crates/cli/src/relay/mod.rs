@@ -53,9 +53,9 @@ enum Ended {
 
 /// What a client sends.
 struct ClientLines {
-    read: mpsc::Receiver<String>,
+    read: mpsc::Receiver<Vec<u8>>,
     /// Lines that were read before there was a gateway.
-    early: VecDeque<String>,
+    early: VecDeque<Vec<u8>>,
 }
 
 impl ClientLines {
@@ -75,12 +75,12 @@ impl ClientLines {
     /// The name that the client gives itself in its first message.
     async fn client_name(&mut self) -> String {
         let first = self.read.recv().await;
-        let name = client_tokens::name(first.as_deref().unwrap_or_default().as_bytes());
+        let name = client_tokens::name(first.as_deref().unwrap_or_default());
         self.early.extend(first);
         name
     }
 
-    async fn next(&mut self) -> Option<String> {
+    async fn next(&mut self) -> Option<Vec<u8>> {
         match self.early.pop_front() {
             Some(line) => Some(line),
             None => self.read.recv().await,
@@ -214,7 +214,7 @@ async fn resume(
 /// The answer to our own request. A gateway sends nothing else before it.
 async fn answer(link: &mut GatewayLink, id: &str) -> Option<Value> {
     while let Ok(Some(line)) = link.lines.next().await {
-        let message: Value = serde_json::from_str(&line).unwrap_or_default();
+        let message: Value = serde_json::from_slice(&line).unwrap_or_default();
         if message["id"] == id {
             return Some(message);
         }
@@ -222,9 +222,9 @@ async fn answer(link: &mut GatewayLink, id: &str) -> Option<Value> {
     None
 }
 
-async fn write_lines(out: &mut (impl AsyncWrite + Unpin), lines: &[String]) -> io::Result<()> {
+async fn write_lines(out: &mut (impl AsyncWrite + Unpin), lines: &[impl AsRef<[u8]>]) -> io::Result<()> {
     for line in lines {
-        out.write_all(line.as_bytes()).await?;
+        out.write_all(line.as_ref()).await?;
         out.write_all(b"\n").await?;
     }
     out.flush().await

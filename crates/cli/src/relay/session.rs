@@ -82,12 +82,13 @@ pub struct RelaySession {
 
 impl RelaySession {
     /// Takes a line of the client.
-    pub fn client_line(&mut self, line: &str, is_connected: bool) -> FromClient {
-        if let Some(messages) = batch(line) {
-            return self.client_batch(&messages, is_connected);
-        }
+    pub fn client_line(&mut self, line: impl AsRef<[u8]>, is_connected: bool) -> FromClient {
         // What is not JSON-RPC is answered by the gateway.
         let unreadable = if is_connected { FromClient::Forward } else { FromClient::Done };
+        let Ok(line) = std::str::from_utf8(line.as_ref()) else { return unreadable };
+        if let Some(messages) = batch(line) {
+            return if self.has_batches() { self.client_batch(&messages, is_connected) } else { unreadable };
+        }
         let Some(message) = JsonRpcLine::parse(line) else { return unreadable };
         let is_answer = message.result.is_some() || message.error.is_some();
         match (&message.method, &message.id) {
@@ -100,6 +101,11 @@ impl RelaySession {
             },
             (None, _) => unreadable,
         }
+    }
+
+    /// Whether the gateway takes several messages at once; otherwise it refuses them together, and none stays open.
+    fn has_batches(&self) -> bool {
+        self.agreed.as_ref().is_some_and(|agreed| agreed["protocolVersion"] == "2025-03-26")
     }
 
     /// Takes the messages of a batch. Where a gateway is missing, each is handled by itself.
@@ -164,7 +170,8 @@ impl RelaySession {
     }
 
     /// Takes a line of the gateway; false means that it is not for the client.
-    pub fn gateway_line(&mut self, line: &str) -> bool {
+    pub fn gateway_line(&mut self, line: impl AsRef<[u8]>) -> bool {
+        let Ok(line) = std::str::from_utf8(line.as_ref()) else { return true };
         if let Some(answers) = batch(line) {
             answers.iter().for_each(|answer| _ = self.gateway_line(answer.get()));
             return true;
@@ -347,9 +354,13 @@ mod tests {
     }
 
     fn session() -> RelaySession {
+        session_of("2025-11-25")
+    }
+
+    fn session_of(revision: &str) -> RelaySession {
         let mut session = RelaySession::default();
-        assert_eq!(session.client_line(INITIALIZE, true), FromClient::Forward);
-        assert!(session.gateway_line(AGREED));
+        assert_eq!(session.client_line(INITIALIZE.replace("2025-11-25", revision), true), FromClient::Forward);
+        assert!(session.gateway_line(AGREED.replace("2025-11-25", revision)));
         assert_eq!(session.client_line(INITIALIZED, true), FromClient::Forward);
         session
     }
@@ -440,7 +451,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_passed_on_and_each_of_its_requests_is_remembered() {
-        let mut session = session();
+        let mut session = session_of("2025-03-26");
         let batch = format!("[{},{}]", request(1, "tools/call"), request(2, "tools/list"));
         assert_eq!(session.client_line(&batch, true), FromClient::Forward);
         assert_eq!(session.client_line(&format!("[{}]", request(3, "ping")), true), FromClient::Forward);
@@ -450,6 +461,22 @@ mod tests {
         assert_eq!(session.replay(), [INITIALIZED.to_owned(), request(2, "tools/list")]);
         let FromClient::Answer(answer) = session.client_line(&batch, false) else { panic!("no answer") };
         assert!(answer.starts_with("[{") && answer.contains("DeviceAway"), "{answer}");
+    }
+
+    #[test]
+    fn a_batch_that_the_gateway_refuses_is_not_remembered() {
+        let mut session = session();
+        let batch = format!("[{},{}]", request(1, "tools/call"), request(2, "tools/list"));
+        assert_eq!(session.client_line(&batch, true), FromClient::Forward);
+        assert!(session.lost().is_empty());
+        assert_eq!(session.replay(), [INITIALIZED.to_owned()]);
+    }
+
+    #[test]
+    fn text_that_is_not_utf_8_is_left_to_the_gateway() {
+        let mut session = session();
+        assert_eq!(session.client_line(b"{\"id\":1,\"method\":\"\xff\"}", true), FromClient::Forward);
+        assert!(session.lost().is_empty());
     }
 
     #[test]

@@ -37,6 +37,21 @@ async fn half_a_surrogate_pair_is_replaced_and_the_call_goes_on() {
 }
 
 #[tokio::test]
+async fn text_that_is_not_utf_8_is_refused_everywhere_with_the_id() {
+    let server = TestServer::new().await;
+    let message = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":{\"text\":\"\xff\"}}}";
+    let mut pipe = pipe(&server);
+    say(&mut pipe.writer, &initialize()).await;
+    hear(&mut pipe.reader).await;
+    tokio::io::AsyncWriteExt::write_all(&mut pipe.writer, &[message.as_slice(), b"\n"].concat()).await.unwrap();
+    let over_lines = hear(&mut pipe.reader).await;
+    let headers = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+    let over_http = server.client().send("POST", "/mcp", &headers, message.as_slice()).await.json();
+    assert_eq!(over_lines, over_http);
+    assert_eq!((&over_http["error"]["code"], &over_http["id"]), (&json!(-32700), &json!(1)), "{over_http}");
+}
+
+#[tokio::test]
 async fn a_byte_order_mark_is_skipped() {
     let server = TestServer::new().await;
     let mut pipe = pipe(&server);

@@ -53,6 +53,7 @@ async fn every_tool_of_the_virtual_devices_is_portable() {
         for tool in tools {
             let name = tool["name"].as_str().unwrap();
             assert!(name.len() <= 48, "{name}");
+            assert!(!tool["description"].as_str().unwrap().contains("[shortened]"), "{path}: {name}");
             assert_eq!(violations(&tool["inputSchema"]), Vec::<String>::new(), "{path}: {name}");
             if let Some(schema) = tool.get("outputSchema") {
                 assert_eq!(violations(schema), Vec::<String>::new(), "{path}: {name}");
@@ -82,6 +83,19 @@ async fn a_schema_that_others_would_replace_is_given_as_the_device_wrote_it() {
     }
     let shown = server.client().get("/api/v1/tools?device=odd").await.json()["tools"].clone();
     assert_eq!((&shown[0]["inputSchema"], &shown[1]["inputSchema"]), (&deep, &with_null));
+}
+
+#[tokio::test]
+async fn an_argument_that_is_also_a_header_is_marked_only_for_clients_that_know_it() {
+    let server = TestServer::new().await;
+    let region = json!({"type": "string", "x-mcp-header": "Region"});
+    server
+        .join("second", vec![Tool::new("scan", "Scans", json!({"type": "object", "properties": {"region": region}}))]);
+    let marks = |list: Value| list["result"]["tools"].to_string().matches("x-mcp-header").count();
+    let mut client = server.client();
+    assert_eq!(marks(client.modern("tools/list", json!({})).await.json()), 1);
+    client.initialize(json!({})).await;
+    assert_eq!(marks(client.legacy("tools/list", json!({})).await.message()), 0);
 }
 
 #[tokio::test]

@@ -61,8 +61,9 @@ impl Rewriter<'_> {
             rules = self.said_in_each(levels.len().min(MOST_ALTERNATIVES), rules);
         }
         let mut parts: Vec<Value> = Vec::new();
+        let is_among_several = place.is_among_several || levels.len() > 1 || !unread.is_empty();
         for one in &levels {
-            match self.part(one, &SchemaPath { depth: place.depth + 1, ..*place }) {
+            match self.part(one, &SchemaPath { depth: place.depth + 1, is_among_several, ..*place }) {
                 Part::Null => is_nullable = true,
                 Part::Never => {}
                 Part::Listed(part) => match part.get("anyOf").and_then(Value::as_array) {
@@ -188,7 +189,8 @@ impl Rewriter<'_> {
         let known = ["type", "properties", "required", "title", "description", "$comment"];
         let has_known_keywords = level.members.keys().all(|keyword| known.contains(&keyword.as_str()));
         let is_closed_at_most = level.rests.iter().all(|rest| rest.is_closed() && rest.patterns.is_empty());
-        let is_readable = level.told.is_empty() && level.circle.is_none() && level.rests.len() <= 1;
+        let is_readable =
+            level.told.is_empty() && level.circle.is_none() && !level.is_too_deep && level.rests.len() <= 1;
         let required: HashSet<&str> = level.required().into_iter().collect();
         let is_told = |name: &str, schema: &Value| {
             required.contains(name) && only_value(&Level::read(self.root, schema, &[])).is_some()
@@ -260,9 +262,11 @@ fn readable(base: &Level, branches: &[Value]) -> usize {
 fn joined_values(base: &Level, levels: Vec<Level>) -> (Vec<Level>, bool) {
     let annotations = ["type", "enum", "title", "description", "$comment", "deprecated"];
     let is_list = |level: &Level| {
-        let has_only_values = level.members.keys().all(|keyword| annotations.contains(&keyword.as_str()));
-        let is_plain = level.told.is_empty() && level.rests.is_empty() && level.circle.is_none();
-        has_only_values && is_plain && values(level).is_some()
+        let is_common = |keyword: &str, member: &Value| base.members.get(keyword) == Some(member);
+        let has_only_values = (level.members.iter())
+            .all(|(keyword, member)| annotations.contains(&keyword.as_str()) || is_common(keyword, member));
+        let is_plain = level.told == base.told && level.rests == base.rests && level.circle.is_none();
+        has_only_values && is_plain && !level.is_too_deep && values(level).is_some()
     };
     let (lists, mut others): (Vec<Level>, Vec<Level>) = levels.into_iter().partition(is_list);
     if lists.len() < 2 {
@@ -291,13 +295,11 @@ fn joined_values(base: &Level, levels: Vec<Level>) -> (Vec<Level>, bool) {
             }
         }
     }
-    let mut joined = json!({"enum": all});
-    if let Some(title) = base.members.get("title") {
-        joined["title"] = title.clone();
-    }
+    let mut joined = base.clone();
+    joined.members.insert("enum".to_owned(), Value::Array(all));
     if !texts.is_empty() {
-        joined["description"] = json!(texts.join(" "));
+        joined.members.insert("description".to_owned(), json!(texts.join(" ")));
     }
-    others.insert(0, Level::read(&Value::Null, &joined, &base.trail));
+    others.insert(0, joined);
     (others, is_repeated)
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::sentences;
+use crate::references::{REFERENCES, percent_decoded};
 
 /// One level of a schema, with its references and `allOf` folded in.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub(super) struct Level {
     above: usize,
     /// The reference that led back to a level above.
     pub circle: Option<String>,
+    /// It is made of so many parts inside each other that not all were read.
+    pub is_too_deep: bool,
     /// It says `false`: nothing fits.
     pub is_impossible: bool,
 }
@@ -65,13 +68,13 @@ impl Level {
             _ => return,
         };
         if depth == 0 {
-            self.circle = Some("#".to_owned());
+            self.is_too_deep = true;
             return;
         }
         let has_tuple = members.contains_key("prefixItems") || members.get("items").is_some_and(Value::is_array);
         for (keyword, member) in members {
             match keyword.as_str() {
-                "$ref" | "$dynamicRef" | "$recursiveRef" => self.follow(root, member, depth),
+                keyword if REFERENCES.contains(&keyword) => self.follow(root, member, depth),
                 "allOf" => member.as_array().into_iter().flatten().for_each(|part| self.take(root, part, depth - 1)),
                 "if" => self.tell("if", sentences::condition(root, members)),
                 "contains" => self.tell("contains", sentences::contained(root, members)),
@@ -269,23 +272,4 @@ fn common_types(one: &Value, two: &Value) -> Option<Value> {
 pub(super) fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
     let pointer = target.strip_prefix('#')?;
     root.pointer(&percent_decoded(pointer))
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let code = tail.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-/// Keywords that are left in a portable schema. `x-mcp-header` is part of MCP itself.
+use crate::header_arguments::HEADER;
+
+/// Keywords that are left in a portable schema. The last is part of MCP itself.
 pub(super) const KEPT: [&str; 14] = [
     "type",
     "title",
@@ -17,7 +19,7 @@ pub(super) const KEPT: [&str; 14] = [
     "maximum",
     "minLength",
     "maxLength",
-    "x-mcp-header",
+    HEADER,
 ];
 /// Bounds on arrays; apart from the others because they are the only ones for a kind of its own.
 pub(super) const ARRAY_BOUNDS: [&str; 2] = ["minItems", "maxItems"];

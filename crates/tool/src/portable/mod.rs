@@ -13,6 +13,8 @@
 mod alternatives;
 mod branch;
 mod check;
+mod description;
+mod dialect;
 mod kind;
 mod node;
 mod room;
@@ -25,6 +27,7 @@ mod values;
 use serde_json::Value;
 
 pub use check::{keeps_shape, violations};
+pub use description::{Description, LONGEST_DESCRIPTION, describe};
 use node::Rewriter;
 pub use rules::{PortableRule, RULES};
 
@@ -32,7 +35,7 @@ pub use rules::{PortableRule, RULES};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Portable {
     pub schema: Value,
-    /// Sentences about the whole, for the description of the tool.
+    /// Sentences about the whole, for the description of the tool ([`describe`]).
     pub notes: Vec<String>,
     pub simplified: Vec<Simplification>,
 }
@@ -72,10 +75,10 @@ pub(crate) enum Direction {
 
 /// The input schema as it is listed.
 pub fn input(schema: &Value) -> Portable {
-    Rewriter::new(schema, Direction::Input).root()
+    Rewriter::new(&dialect::counted(schema), Direction::Input).root()
 }
 
 /// The output schema as it is listed.
 pub fn output(schema: &Value) -> Portable {
-    Rewriter::new(schema, Direction::Output).root()
+    Rewriter::new(&dialect::counted(schema), Direction::Output).root()
 }

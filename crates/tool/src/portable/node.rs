@@ -7,11 +7,13 @@ use super::check::{ARRAY_BOUNDS, KEPT};
 use super::kind::{Kinds, concerns, is_of, kinds, values};
 use super::room::Room;
 use super::sentences;
-use super::{Direction, Portable, Simplification};
+use super::values::{Cut, is_scalar};
+use super::{Direction, Portable, Simplification, description};
+use crate::header_arguments::HEADER;
 
 /// Parts of the result. References that are written out multiply; beyond this the rest is written as text.
 const MOST_PARTS: usize = 2_000;
-/// Models lose their way in deeper arguments, and some APIs refuse them.
+/// Levels of the result. Models lose their way in deeper arguments, and some APIs refuse them.
 const DEEPEST: usize = 10;
 /// Entries for people; one schema with a hundred remarks says no more than one with fifty.
 const MOST_SIMPLIFIED: usize = 50;
@@ -20,6 +22,8 @@ pub(super) struct Rewriter<'a> {
     pub(super) root: &'a Value,
     pub(super) direction: Direction,
     parts: usize,
+    /// For each reference of the current trail where it was followed; `None` where that is one of several forms.
+    followed: Vec<Option<String>>,
     pub(super) room: Room,
     simplified: Vec<Simplification>,
 }
@@ -32,6 +36,16 @@ pub(super) struct SchemaPath<'a> {
     pub trail: &'a [String],
     /// Whether the value may be left out, so that nobody needs to give null.
     pub is_optional: bool,
+    /// Whether the path alone does not say which part is meant, because it leads into one of several forms.
+    pub is_among_several: bool,
+}
+
+impl SchemaPath<'_> {
+    /// Whether the part is reached from the root through `properties` alone.
+    fn is_argument(&self, level: &Level) -> bool {
+        let keywords = self.path.split('/').skip(1).step_by(2);
+        level.trail.len() == 1 && !self.is_among_several && keywords.into_iter().all(|word| word == "properties")
+    }
 }
 
 /// What is listed for a part of a schema.
@@ -48,14 +62,15 @@ pub(super) type Written = (Map<String, Value>, Vec<String>);
 
 impl<'a> Rewriter<'a> {
     pub(super) fn new(root: &'a Value, direction: Direction) -> Rewriter<'a> {
-        Rewriter { root, direction, parts: 0, room: Room::new(), simplified: Vec::new() }
+        Rewriter { root, direction, parts: 0, followed: Vec::new(), room: Room::new(), simplified: Vec::new() }
     }
 
     pub(super) fn root(mut self) -> Portable {
         let level = Level::read(self.root, self.root, &["#".to_owned()]);
         let (level, notes) = self.fold_alternatives(level);
         let mut notes = self.listed_notes(notes);
-        let place = SchemaPath { path: "", depth: 0, trail: &level.trail, is_optional: false };
+        let place = SchemaPath { path: "", depth: 0, trail: &level.trail, is_optional: false, is_among_several: false };
+        self.followed = vec![Some(String::new()); level.trail.len()];
         let is_possible = !level.is_impossible && kinds(&level, Direction::Output).has_objects();
         let written = if is_possible { self.written(&level, "object", &place) } else { None };
         let (mut schema, more) = written.unwrap_or_else(|| {
@@ -63,6 +78,9 @@ impl<'a> Rewriter<'a> {
             (empty, vec![sentences::NEVER.to_owned()])
         });
         notes.extend(self.listed_notes(more));
+        if level.is_too_deep {
+            notes.push(sentences::DEEPER.to_owned());
+        }
         notes.dedup();
         for text in ["title", "description"] {
             if let Some(text_member @ Value::String(_)) = level.members.get(text) {
@@ -70,14 +88,23 @@ impl<'a> Rewriter<'a> {
             }
         }
         schema.shift_remove("default");
+        let mut schema = Value::Object(schema);
         if self.direction == Direction::Output {
             notes.clear();
         }
-        if self.room.is_cut {
-            self.simplified.truncate(MOST_SIMPLIFIED - 1);
-            self.note("", "more than 64 KiB");
+        let (notes, is_divided) = description::divide(notes, &mut schema);
+        for (is_so, what) in [
+            (level.is_too_deep, "nested too deep"),
+            (is_divided, "more rules than 640 characters"),
+            (self.parts > MOST_PARTS, "more than 2,000 parts"),
+            (self.room.is_cut, "more than 64 KiB"),
+        ] {
+            if is_so {
+                self.simplified.truncate(MOST_SIMPLIFIED - 1);
+                self.note("", what);
+            }
         }
-        Portable { schema: Value::Object(schema), notes, simplified: self.simplified }
+        Portable { schema, notes, simplified: self.simplified }
     }
 
     pub(super) fn schema(&mut self, schema: &Value, place: &SchemaPath<'_>) -> Part {
@@ -89,11 +116,13 @@ impl<'a> Rewriter<'a> {
     pub(super) fn part(&mut self, level: &Level, place: &SchemaPath<'_>) -> Part {
         self.parts += 1;
         self.room.read_level(level, 1);
+        self.followed.truncate(place.trail.len());
+        let here = (!place.is_among_several).then(|| place.path.to_owned());
+        self.followed.resize(level.trail.len(), here);
         let part = if level.is_impossible {
             Part::Never
-        } else if level.circle.is_some() || self.is_full() || place.depth > DEEPEST {
-            self.note(place.path, "nested too deep");
-            Part::Listed(self.cut(level, place))
+        } else if let Some(why) = self.reason_to_cut(level, place) {
+            Part::Listed(self.cut(level, place, &why))
         } else {
             self.level(level, &SchemaPath { trail: &level.trail, ..*place })
         };
@@ -101,6 +130,24 @@ impl<'a> Rewriter<'a> {
             (Part::Null | Part::Never, Direction::Output) => Part::Listed(self.open(level)),
             (part, _) => part,
         }
+    }
+
+    fn reason_to_cut(&mut self, level: &Level, place: &SchemaPath<'_>) -> Option<Cut> {
+        if self.is_full() {
+            return Some(Cut::TooMuch);
+        }
+        if let Some(target) = &level.circle {
+            self.note(place.path, "recursion");
+            let at = place.trail.iter().position(|followed| followed == target);
+            let above = at.and_then(|at| self.followed.get(at)?.clone());
+            // A part that is only itself says nothing.
+            return Some(Cut::Repeats(above.filter(|above| above != place.path)));
+        }
+        if level.is_too_deep || (place.depth > DEEPEST && !is_scalar(level)) {
+            self.note(place.path, "nested too deep");
+            return Some(Cut::TooDeep);
+        }
+        None
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -183,8 +230,8 @@ impl<'a> Rewriter<'a> {
                 false => sentences.push(format!("Default: {}.", sentences::value(default))),
             }
         }
-        if let Some(header @ Value::String(_)) = level.members.get("x-mcp-header") {
-            members.insert("x-mcp-header".to_owned(), header.clone());
+        if let Some(header @ Value::String(_)) = level.members.get(HEADER).filter(|_| place.is_argument(level)) {
+            members.insert(HEADER.to_owned(), header.clone());
         }
         sentences.extend(self.told(level, kind, place));
         Some((members, sentences))

@@ -8,6 +8,8 @@ use super::sentences::{self, described};
 
 /// Bytes of a listed schema. The largest seen on real devices has 6 KiB.
 const MOST_LISTED: usize = 64 << 10;
+/// Characters of a sentence that several alternatives say, all of them together.
+const MOST_REPEATED: usize = 16 << 10;
 /// Bytes that are read for it, listed or not.
 const MOST_READ: usize = 4 << 20;
 /// What copying a part of a schema costs, as bytes that are read.
@@ -71,7 +73,9 @@ impl Rewriter<'_> {
     }
 
     /// Takes room for sentences that several parts say; fewer words where there is none.
-    pub(super) fn said_in_each(&mut self, parts: usize, sentences: Vec<String>) -> Vec<String> {
+    pub(super) fn said_in_each(&mut self, parts: usize, mut sentences: Vec<String>) -> Vec<String> {
+        let most = MOST_REPEATED / parts.max(1);
+        sentences.iter_mut().for_each(|sentence| sentences::shorten(sentence, most));
         let bytes: usize = sentences.iter().map(|sentence| sentence.len() + 1).sum();
         if self.room.takes(bytes * parts) { sentences } else { vec![sentences::LEFT_OUT.to_owned()] }
     }

@@ -29,6 +29,16 @@ impl PortableRule {
     }
 }
 
+/// 700 characters.
+macro_rules! long_pattern {
+    () => {
+        long_pattern!(long_pattern!("abcdefg"))
+    };
+    ($text:expr) => {
+        concat!($text, $text, $text, $text, $text, $text, $text, $text, $text, $text)
+    };
+}
+
 /// Every rule.
 pub const RULES: &[PortableRule] = &[
     PortableRule {
@@ -66,16 +76,16 @@ pub const RULES: &[PortableRule] = &[
     },
     PortableRule {
         given: "`$ref` and `$defs`",
-        listed: "written out; recursion, and what is beyond 64 KiB, is cut, with text",
+        listed: "written out; recursion, and what is deeper than 10 levels or beyond 2,000 parts or 64 KiB, is cut, with text that says so",
         refused_by: "Claude Code, Cursor, Kiro",
         source: "anthropics/claude-code#76881",
-        reported: &["nested too deep", "more than 64 KiB"],
+        reported: &["recursion", "nested too deep", "more than 2,000 parts", "more than 64 KiB"],
         changes_shape: true,
         example: r##"{"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}, "b": {"$ref": "#/$defs/m"}},
             "$defs": {"n": {"type": "number"}, "m": {"type": "array", "items": {"$ref": "#/$defs/m"}}}}"##,
         result: r#"{"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "array", "items":
-            {"type": "array", "items": {"type": "string", "description": "Nested in the same way as its parent."},
-            "description": "Nested in the same way as its parent."}}}}"#,
+            {"type": "array", "items": {"type": "string", "description": "Any JSON value."},
+            "description": "Repeats the form of `b`."}}}}"#,
     },
     PortableRule {
         given: "an object without members, below the root",
@@ -86,7 +96,7 @@ pub const RULES: &[PortableRule] = &[
         changes_shape: true,
         example: r#"{"type": "object", "properties": {"a": {"type": "object"}}}"#,
         result: r#"{"type": "object", "properties": {"a": {"type": "object", "properties": {
-            "any_name": {"type": "string", "description": "For members of any name."}}}}}"#,
+            "any_name": {"type": "string", "description": "A placeholder: give members by their own names instead."}}}}}"#,
     },
     PortableRule {
         given: "an array without `items`",
@@ -224,6 +234,20 @@ pub const RULES: &[PortableRule] = &[
         changes_shape: false,
         example: r#"{"type": "object", "properties": {}, "additionalProperties": false}"#,
         result: r#"{"type": "object", "properties": {}}"#,
+    },
+    PortableRule {
+        given: "a tool's description of more than 1,024 characters, rules that are written as text included",
+        listed: "the device's text is shortened, with a mark; rules of more than 640 characters are in the description of the input schema",
+        refused_by: "OpenAI, Claude Code (cuts at 2,048)",
+        source: "modelcontextprotocol/servers#799",
+        reported: &["more than 1,024 characters", "more rules than 640 characters"],
+        changes_shape: false,
+        example: concat!(r#"{"type": "object", "propertyNames": {"pattern": ""#, long_pattern!(), r#""}}"#),
+        result: concat!(
+            r#"{"type": "object", "properties": {}, "description": "Names of members: {\"pattern\":\""#,
+            long_pattern!(),
+            r#"\"}."}"#
+        ),
     },
     OTHER_KEYWORDS,
 ];

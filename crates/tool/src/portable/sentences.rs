@@ -4,18 +4,21 @@ use serde_json::{Map, Value, json};
 
 use super::branch::{Level, RestOfMembers, find, keys};
 use super::kind::only_value;
+use crate::references::{Holds, REFERENCES, place_of};
 
-/// A quoted schema or list costs no more than it did in the device's own schema, but a description must stay readable.
-const LONGEST_QUOTE: usize = 500;
-/// Parts of a quoted schema: references that are written out multiply.
-const MOST_QUOTED: usize = 100;
+/// Characters of a quoted schema or list. Most fit: what is cut is a rule that nobody can read any more.
+const LONGEST_QUOTE: usize = 4_000;
+/// Bytes of a description inside a quoted schema; longer ones are left out.
+const LONGEST_QUOTED_TEXT: usize = 200;
 
 pub(super) const ANYTHING: &str = "Any JSON value.";
-pub(super) const NESTED: &str = "Nested in the same way as its parent.";
+/// A form that is listed above, but where one of several is.
+pub(super) const REPEATS_ANOTHER: &str = "Repeats a form above…";
+pub(super) const DEEPER: &str = "What is nested deeper is not listed…";
 pub(super) const ONLY_NULL: &str = "Only null.";
 pub(super) const MAY_BE_NULL: &str = "May be null.";
-pub(super) const ANY_NAME: &str = "For members of any name.";
-pub(super) const UNUSED: &str = "Takes no members: leave this one out.";
+pub(super) const ANY_NAME: &str = "A placeholder: give members by their own names instead.";
+pub(super) const UNUSED: &str = "A placeholder: leave it out.";
 pub(super) const LEFT_OUT: &str = "The rest is too long to list…";
 pub(super) const NEVER: &str = "No arguments are valid.";
 
@@ -27,10 +30,19 @@ pub(super) fn values(values: &[Value]) -> String {
     shortened(values.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
 }
 
-fn shortened(text: String) -> String {
-    match text.char_indices().nth(LONGEST_QUOTE) {
-        Some((end, _)) => format!("{}… and more", &text[..end]),
-        None => text,
+fn shortened(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(LONGEST_QUOTE) {
+        text.truncate(end);
+        text.push_str("… and more");
+    }
+    text
+}
+
+/// Cuts a sentence that is longer than `most`, with a mark.
+pub(super) fn shorten(sentence: &mut String, most: usize) {
+    if let Some((end, _)) = sentence.char_indices().nth(most) {
+        sentence.truncate(end);
+        sentence.push_str("… and more.");
     }
 }
 
@@ -40,49 +52,154 @@ pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 
 /// A schema as it was written, with its references written out.
 pub(super) fn schema(root: &Value, schema: &Value) -> String {
-    let mut room = MOST_QUOTED;
-    value(&spelled_out(root, schema, &mut Vec::new(), &mut room))
+    value(&Quote { root, trail: Vec::new(), room: LONGEST_QUOTE }.schema(schema))
 }
 
-fn spelled_out<'a>(root: &'a Value, schema: &'a Value, trail: &mut Vec<&'a str>, room: &mut usize) -> Value {
-    let Some(left) = room.checked_sub(1) else { return json!("…") };
-    *room = left;
-    match schema {
-        Value::Array(all) => all.iter().map(|one| spelled_out(root, one, trail, room)).collect(),
-        Value::Object(members) => {
-            let mut copy = Map::new();
-            let mut all_of = Vec::new();
-            for (keyword, member) in members {
-                match (keyword.as_str(), member) {
-                    ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
-                        let found = find(root, target).filter(|_| !trail.contains(&target.as_str()));
-                        let Some(found) = found else { return json!("…") };
-                        trail.push(target);
-                        all_of.push(spelled_out(root, found, trail, room));
-                        trail.pop();
-                    }
-                    ("allOf", Value::Array(parts)) => {
-                        all_of.extend(parts.iter().map(|part| spelled_out(root, part, trail, room)));
-                    }
-                    ("$schema" | "$id" | "$comment" | "$defs" | "definitions", _) => {}
-                    ("enum" | "const" | "default" | "examples", _) => {
-                        copy.insert(keyword.clone(), member.clone());
-                    }
-                    _ => {
-                        copy.insert(keyword.clone(), spelled_out(root, member, trail, room));
-                    }
-                }
-            }
-            match (copy.is_empty(), all_of.len()) {
-                (true, 1) => return all_of.swap_remove(0),
-                (_, 0) => {}
-                _ => {
-                    copy.insert("allOf".to_owned(), Value::Array(all_of));
-                }
-            }
-            Value::Object(copy)
+/// Schemas by name.
+fn named_schemas(root: &Value, all: &Value) -> String {
+    value(&Quote { root, trail: Vec::new(), room: LONGEST_QUOTE }.names(all))
+}
+
+/// What stands beside a reference that leads back to a part above.
+pub(super) fn beside(root: &Value, level: &Level) -> Vec<String> {
+    let is_rule = |keyword: &String| !is_annotation(keyword) && !keyword.starts_with("x-");
+    let rules = level.members.iter().filter(|(keyword, _)| is_rule(keyword));
+    let rules: Map<String, Value> = rules.map(|(keyword, member)| (keyword.clone(), member.clone())).collect();
+    let mut sentences = Vec::new();
+    if !rules.is_empty() {
+        sentences.push(format!("And: {}.", schema(root, &Value::Object(rules))));
+    }
+    sentences.extend(level.told.iter().map(|told| told.sentence.clone()));
+    sentences.extend(level.rests.iter().map(|rest| rest_with_names(root, rest)));
+    sentences
+}
+
+/// `Repeats the form of `tree.left[]`.`
+pub(super) fn repeats(path: &str) -> String {
+    let mut steps = path.split('/').skip(1);
+    let mut shown = String::new();
+    while let Some(keyword) = steps.next() {
+        match keyword {
+            "items" => shown.push_str("[]"),
+            "properties" if shown.is_empty() => shown.push_str(steps.next().unwrap_or_default()),
+            "properties" => shown.push_str(&format!(".{}", steps.next().unwrap_or_default())),
+            other => shown.push_str(&format!(".{other}")),
         }
-        other => other.clone(),
+    }
+    match shown.is_empty() {
+        true => "Repeats the form of all arguments.".to_owned(),
+        false => format!("Repeats the form of `{shown}`."),
+    }
+}
+
+/// Keywords that are no rules.
+fn is_annotation(keyword: &str) -> bool {
+    let names = ["$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$comment", "$defs", "definitions"];
+    let texts = ["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"];
+    names.contains(&keyword) || texts.contains(&keyword)
+}
+
+/// Copies a schema for a quote, within bounds: references that are written out multiply.
+struct Quote<'a> {
+    root: &'a Value,
+    /// The references that were followed to get here.
+    trail: Vec<&'a str>,
+    /// Characters that are left.
+    room: usize,
+}
+
+impl<'a> Quote<'a> {
+    fn takes(&mut self, characters: usize) -> bool {
+        let left = self.room.checked_sub(characters);
+        self.room = left.unwrap_or_default();
+        left.is_some()
+    }
+
+    fn schema(&mut self, schema: &'a Value) -> Value {
+        let members = match schema {
+            Value::Object(members) => members,
+            Value::Array(all) => return Value::Array(self.list(all)),
+            other => return self.data(other),
+        };
+        if !self.takes(3) {
+            return json!("…");
+        }
+        let mut copy = Map::new();
+        let mut all_of = Vec::new();
+        for (keyword, member) in members {
+            match (keyword.as_str(), member) {
+                (word, Value::String(target)) if REFERENCES.contains(&word) => {
+                    let found = find(self.root, target).filter(|_| !self.trail.contains(&target.as_str()));
+                    let Some(found) = found else { return json!("…") };
+                    self.trail.push(target);
+                    all_of.push(self.schema(found));
+                    self.trail.pop();
+                }
+                ("allOf", Value::Array(parts)) => all_of.extend(self.list(parts)),
+                // A long text must not take the room of a rule.
+                ("description", Value::String(text)) if text.len() <= LONGEST_QUOTED_TEXT => {
+                    copy.insert(keyword.clone(), self.data(member));
+                }
+                (word, _) if is_annotation(word) => {}
+                _ if !self.takes(keyword.len() + 4) => return json!("…"),
+                (word, _) => {
+                    let quoted = match place_of(word) {
+                        Holds::Data => self.data(member),
+                        Holds::Names => self.names(member),
+                        Holds::Schemas => self.schema(member),
+                    };
+                    copy.insert(keyword.clone(), quoted);
+                }
+            }
+        }
+        match (copy.is_empty(), all_of.len()) {
+            (true, 1) => return all_of.swap_remove(0),
+            (_, 0) => {}
+            _ => {
+                copy.insert("allOf".to_owned(), Value::Array(all_of));
+            }
+        }
+        Value::Object(copy)
+    }
+
+    fn list(&mut self, all: &'a [Value]) -> Vec<Value> {
+        let mut copy = Vec::new();
+        for one in all {
+            if !self.takes(1) {
+                copy.push(json!("…"));
+                break;
+            }
+            copy.push(self.schema(one));
+        }
+        copy
+    }
+
+    fn names(&mut self, all: &'a Value) -> Value {
+        let Value::Object(all) = all else { return self.schema(all) };
+        let mut copy = Map::new();
+        for (name, schema) in all {
+            if !self.takes(name.len() + 4) {
+                return json!("…");
+            }
+            copy.insert(name.clone(), self.schema(schema));
+        }
+        Value::Object(copy)
+    }
+
+    /// A value that is no schema.
+    fn data(&mut self, value: &Value) -> Value {
+        if self.takes_all(value) { value.clone() } else { json!("…") }
+    }
+
+    fn takes_all(&mut self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.takes(text.len() + 3),
+            Value::Array(all) => self.takes(2) && all.iter().all(|one| self.takes_all(one)),
+            Value::Object(all) => {
+                self.takes(2) && all.iter().all(|(name, one)| self.takes(name.len() + 4) && self.takes_all(one))
+            }
+            _ => self.takes(3),
+        }
     }
 }
 
@@ -98,21 +215,27 @@ pub(super) fn keyword(root: &Value, keyword: &str, member: &Value) -> Option<Str
         "exclusiveMinimum" if member.is_number() => format!("Greater than {member}."),
         "exclusiveMaximum" if member.is_number() => format!("Less than {member}."),
         "uniqueItems" => "No item twice.".to_owned(),
-        "minProperties" => format!("At least {member} members."),
-        "maxProperties" => format!("At most {member} members."),
+        "minProperties" => format!("At least {}.", counted_members(member)),
+        "maxProperties" => format!("At most {}.", counted_members(member)),
         "unevaluatedProperties" if *member == Value::Bool(false) => "No other members.".to_owned(),
         "unevaluatedProperties" if member.is_object() => format!("Further members, each: {}.", quoted()),
         "unevaluatedItems" if *member == Value::Bool(false) => "No further items.".to_owned(),
         "unevaluatedItems" if member.is_object() => format!("Further items, each: {}.", quoted()),
-        "patternProperties" => format!("Members by name pattern: {}.", quoted()),
+        "patternProperties" => format!("Members by name pattern: {}.", named_schemas(root, member)),
         "propertyNames" => format!("Names of members: {}.", quoted()),
-        "dependentRequired" | "dependentSchemas" | "dependencies" => format!("Members that need others: {}.", quoted()),
+        "dependentRequired" | "dependentSchemas" | "dependencies" => {
+            format!("Members that need others: {}.", named_schemas(root, member))
+        }
         "not" => format!("Not: {}.", quoted()),
         "anyOf" => format!("At least one of: {}.", quoted()),
         "oneOf" => format!("Exactly one of: {}.", quoted()),
         "examples" => format!("For example {}.", values(member.as_array()?)),
         _ => return None,
     })
+}
+
+fn counted_members(count: &Value) -> String {
+    if *count == 1 { "1 member".to_owned() } else { format!("{count} members") }
 }
 
 /// `if` with its `then` and `else`.
@@ -165,8 +288,14 @@ pub(super) fn rest(root: &Value, rest: &RestOfMembers, level: &Level) -> String 
     match (is_about_all, rest.is_closed()) {
         (true, true) => "No other members.".to_owned(),
         (true, false) => format!("Further members, each: {}.", schema(root, &rest.rule)),
-        (false, true) => format!("Only these members: {}.", known_names(rest)),
-        (false, false) => format!("Members other than {}, each: {}.", known_names(rest), schema(root, &rest.rule)),
+        (false, _) => rest_with_names(root, rest),
+    }
+}
+
+fn rest_with_names(root: &Value, rest: &RestOfMembers) -> String {
+    match rest.is_closed() {
+        true => format!("Only these members: {}.", known_names(rest)),
+        false => format!("Members other than {}, each: {}.", known_names(rest), schema(root, &rest.rule)),
     }
 }
 

@@ -240,12 +240,114 @@ fn references_are_written_out_and_circles_are_cut() {
         "type": "object",
         "properties": {"name": {"type": "string"}},
         "required": ["name"],
-        "description": "Nested in the same way as its parent.",
+        "description": "Repeats the form of `tree`.",
     });
     assert_eq!(portable.schema["properties"]["tree"]["properties"]["left"], cut);
     let list = &portable.schema["properties"]["json"]["anyOf"][1]["items"];
-    assert_eq!(*list, json!({"type": "string", "description": "Nested in the same way as its parent."}));
+    assert_eq!(*list, json!({"type": "string", "description": "Any JSON value. Repeats the form of `json`."}));
     assert_eq!(portable.schema.get("$defs"), None);
+}
+
+#[test]
+fn what_stands_beside_a_reference_to_a_part_above_is_said() {
+    let portable = input(&json!({
+        "type": "object",
+        "properties": {"tree": {"$ref": "#/$defs/tree"}},
+        "$defs": {"tree": {"type": "object", "properties": {
+            "name": {"type": "string"},
+            "left": {"$ref": "#/$defs/tree", "required": ["name"], "description": "The left one."},
+            "right": {"$ref": "#/$defs/tree", "additionalProperties": false},
+        }}},
+    }));
+    let members = &portable.schema["properties"]["tree"]["properties"];
+    let text = "The left one. Repeats the form of `tree`. And: {\"required\":[\"name\"]}.";
+    assert_eq!(members["left"]["description"], text);
+    assert_eq!(members["right"]["description"], "Repeats the form of `tree`. Only these members: none.");
+}
+
+#[test]
+fn a_part_that_is_not_written_out_says_why() {
+    let text = |portable: &Portable, path: &str| {
+        let part = portable.schema.pointer(path).unwrap_or_else(|| panic!("no {path} in {}", portable.schema));
+        part["description"].as_str().unwrap_or_default().to_owned()
+    };
+    let recursive = input(&json!({
+        "type": "object",
+        "properties": {"whole": {"$ref": "#"}, "a": {"anyOf": [
+            {"type": "string"},
+            {"type": "object", "properties": {"b": {"$ref": "#/$defs/t"}}},
+            {"type": "array", "items": {"type": "object", "properties": {"b": {"type": "integer"}}}},
+        ]}},
+        "$defs": {"t": {"type": "object", "properties": {"t": {"$ref": "#/$defs/t"}, "n": {"type": "integer"}}}},
+    }));
+    assert_eq!(text(&recursive, "/properties/whole"), "Repeats the form of all arguments.");
+    // Several forms have an `a.b`.
+    assert_eq!(text(&recursive, "/properties/a/anyOf/1/properties/b/properties/t"), sentences::REPEATS_ANOTHER);
+    let simplified: Vec<&str> = recursive.simplified.iter().map(|part| part.what.as_str()).collect();
+    assert_eq!(simplified, ["recursion", "recursion"]);
+
+    let nested = |depth: usize| {
+        let deepest = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+        let part = (0..depth).fold(deepest, |inner, _| json!({"type": "object", "properties": {"x": inner}}));
+        input(&json!({"type": "object", "properties": {"x": part}}))
+    };
+    let deep = nested(11);
+    assert_eq!(text(&deep, &"/properties/x".repeat(11)), sentences::DEEPER);
+    assert_eq!(deep.simplified.iter().map(|part| part.what.as_str()).collect::<Vec<_>>(), ["nested too deep"]);
+    assert!(!nested(9).schema.to_string().contains('…'));
+
+    let members: serde_json::Map<String, Value> =
+        (0..2_010).map(|number| (format!("p{number}"), json!({"type": "integer"}))).collect();
+    let many = input(&json!({"type": "object", "properties": members}));
+    assert_eq!(text(&many, "/properties/p2009"), sentences::LEFT_OUT);
+    assert_eq!(many.simplified.iter().map(|part| part.what.as_str()).collect::<Vec<_>>(), ["more than 2,000 parts"]);
+
+    let merged = (0..20).fold(json!({"type": "integer"}), |inner, _| json!({"allOf": [inner]}));
+    let merged = input(&json!({"type": "object", "properties": {"a": merged}}));
+    assert_eq!(text(&merged, "/properties/a"), format!("Any JSON value. {}", sentences::DEEPER));
+}
+
+#[test]
+fn what_does_not_count_in_its_draft_is_not_listed() {
+    let with = |draft: &str, part: Value| {
+        let schema = format!("http://json-schema.org/{draft}/schema#");
+        let root = json!({"$schema": schema, "type": "object", "properties": {"a": part}, "definitions": {
+            "n": {"type": "integer"}}});
+        input(&root).schema["properties"]["a"].clone()
+    };
+    let beside = json!({"$ref": "#/definitions/n", "minimum": 5, "description": "A number."});
+    assert_eq!(with("draft-07", beside.clone()), json!({"type": "integer", "description": "A number."}));
+    assert_eq!(with("2019-09", beside)["minimum"], 5);
+    let quoted = json!({"type": "string", "not": {"$ref": "#/definitions/n", "minimum": 5}});
+    assert_eq!(with("draft-04", quoted)["description"], "Not: {\"type\":\"integer\"}.");
+    let constant = json!({"type": "string", "const": "on"});
+    assert_eq!(with("draft-04", constant.clone()), json!({"type": "string"}));
+    assert_eq!(with("draft-06", constant.clone())["enum"], json!(["on"]));
+    let result = |draft: &str| {
+        let schema = format!("http://json-schema.org/{draft}/schema#");
+        let root = json!({"$schema": schema, "type": "object", "properties": {"a": constant}});
+        output(&root).schema["properties"]["a"].clone()
+    };
+    assert_eq!([result("draft-04").get("enum"), result("draft-07").get("enum")], [None, Some(&json!(["on"]))]);
+    let named = json!({"type": "object", "properties": {"a": {"$ref": "#point"}}, "$defs": {
+        "p": {"$anchor": "point", "type": "integer"}}});
+    assert_eq!(input(&named).schema["properties"]["a"], json!({"type": "integer"}));
+}
+
+#[test]
+fn names_in_a_quote_may_be_words_of_schemas() {
+    let names = json!({"definitions": {"type": "integer"}, "$id": {"const": 1}, "allOf": true, "$ref": {"minimum": 2}});
+    let portable = input(&json!({"type": "object", "not": {"$id": "urn:x", "properties": names}}));
+    assert_eq!(portable.notes, [format!("Not: {}.", json!({"properties": names}))]);
+}
+
+#[test]
+fn a_long_rule_is_quoted_as_a_whole() {
+    let choices: Vec<u32> = (1_000..1_400).collect();
+    let part = json!({"type": "integer", "enum": choices});
+    let listed = input(&json!({"type": "object", "properties": {"a": part}})).schema;
+    let text = listed["properties"]["a"]["description"].as_str().unwrap();
+    assert!(text.ends_with("1398, 1399.") && !text.contains('…'), "{text}");
 }
 
 #[test]
@@ -306,7 +408,8 @@ fn the_text_that_references_and_alternatives_copy_is_bounded() {
     stays_small(&repeated(600, json!({"type": "string", "default": long})));
     stays_small(&repeated(600, json!({"type": "object", "allOf": conditions})));
     stays_small(&repeated(600, json!({"type": "object", "properties": odd})));
-    stays_small(&json!({"type": "object", "properties": odd, "allOf": conditions, "$defs": {"b": {"title": long}}}));
+    stays_small(&json!({"type": "object", "properties": odd, "allOf": conditions, "$defs": {
+        "b": {"type": "string", "pattern": "y".repeat(400)}}}));
 }
 
 #[test]
@@ -334,6 +437,10 @@ fn a_union_stands_alone_with_its_texts_inside() {
     property(
         json!({"oneOf": [{"const": "a", "description": "First."}, {"const": "b", "description": "Second."}]}),
         json!({"type": "string", "enum": ["a", "b"], "description": "\"a\": First. \"b\": Second."}),
+    );
+    property(
+        json!({"default": "b", "pattern": "^.$", "oneOf": [{"const": "a"}, {"const": "b"}]}),
+        json!({"type": "string", "enum": ["a", "b"], "default": "b", "description": "Pattern: `^.$`."}),
     );
 }
 
@@ -385,7 +492,8 @@ fn alternatives_of_a_large_schema_are_copied_within_bounds_and_the_rest_is_said(
     assert!(text.contains("Exactly one of: [{\"required\":[\"p0\"]}"), "{text}");
     let portable = input(&large);
     assert_eq!(portable.schema["properties"].as_object().unwrap().len(), 800);
-    assert!(portable.notes[0].starts_with("Exactly one of: [{") && portable.notes[0].ends_with("and more."));
+    let rule = portable.schema["description"].as_str().unwrap();
+    assert!(rule.starts_with("Exactly one of: [{") && rule.ends_with("\"…\"]."), "{rule}");
     assert_eq!(output(&large).schema["properties"].as_object().unwrap().len(), 800);
 }
 
@@ -417,17 +525,26 @@ fn what_must_be_null_or_empty_is_said() {
 
 #[test]
 fn an_object_without_members_has_one_that_stands_for_all() {
-    let any_name = json!({"any_name": {"type": "string", "description": "For members of any name."}});
+    let any_name = |kind: &str| json!({"any_name": {"type": kind, "description": "A placeholder: give members by their own names instead."}});
     property(
         json!({"type": "object", "additionalProperties": {"type": "integer"}}),
         json!({
-            "type": "object", "properties": any_name, "description": "Further members, each: {\"type\":\"integer\"}.",
+            "type": "object", "properties": any_name("integer"),
+            "description": "Further members, each: {\"type\":\"integer\"}.",
         }),
     );
-    let unused = json!({"unused": {"type": "string", "description": "Takes no members: leave this one out."}});
+    property(json!({"type": "object"}), json!({"type": "object", "properties": any_name("string")}));
+    let unused = json!({"unused": {"type": "string", "description": "A placeholder: leave it out."}});
     property(
         json!({"type": "object", "additionalProperties": false}),
         json!({"type": "object", "properties": unused, "description": "No other members."}),
+    );
+    property(
+        json!({"type": "object", "properties": {"größe": {"type": "integer"}}, "additionalProperties": false}),
+        json!({
+            "type": "object", "properties": unused,
+            "description": "May have a member \"größe\": {\"type\":\"integer\"}. No other members.",
+        }),
     );
     let result = output(&json!({"type": "object", "properties": {"a": {"type": "object"}}}));
     assert_eq!(result.schema, json!({"type": "object", "properties": {"a": {}}}));
@@ -537,6 +654,9 @@ fn schemas() -> impl Strategy<Value = Value> {
         Just(json!({"const": {"a": 1}})),
         Just(json!({"$ref": "#/$defs/x"})),
         Just(json!({"$ref": "#"})),
+        Just(json!({"$ref": "#/$defs/tree"})),
+        Just(json!({"$ref": "#/$defs/tree", "maxProperties": 1})),
+        Just(json!({"$ref": "#/$defs/any"})),
         Just(json!({"minimum": 3})),
         Just(json!({"type": "object"})),
         Just(json!({"type": "array", "items": false, "minItems": 1.0})),
@@ -577,6 +697,18 @@ fn schemas() -> impl Strategy<Value = Value> {
     })
 }
 
+/// What the references of [`schemas`] lead to.
+fn definitions() -> Value {
+    json!({
+        "x": {"type": "integer"},
+        "tree": {"type": "object", "properties": {
+            "a": {"$ref": "#/$defs/tree"}, "b": {"type": "array", "items": {"$ref": "#/$defs/tree"}},
+            "c": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, "additionalProperties": false},
+        "any": {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"$ref": "#/$defs/any"}},
+            {"type": "object", "properties": {"a": {"$ref": "#/$defs/any"}}, "required": ["a"]}]},
+    })
+}
+
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!(null)),
@@ -601,7 +733,9 @@ proptest! {
     fn whatever_comes_the_result_is_portable(root in schemas(), other in schemas()) {
         let mut root = root;
         if let Value::Object(members) = &mut root {
-            members.insert("$defs".to_owned(), json!({"x": other}));
+            let mut all = definitions();
+            all["x"] = other;
+            members.insert("$defs".to_owned(), all);
         }
         for portable in [input(&root), output(&root)] {
             prop_assert_eq!(violations(&portable.schema), Vec::<String>::new(), "{}", portable.schema);
@@ -623,7 +757,7 @@ proptest! {
     ) {
         let required = if is_needed { json!(["a"]) } else { json!([]) };
         let root = json!({
-            "type": "object", "properties": {"a": a, "b": b}, "required": required, "$defs": {"x": {"type": "integer"}},
+            "type": "object", "properties": {"a": a, "b": b}, "required": required, "$defs": definitions(),
         });
         let given = given.into_iter().flat_map(|(a, b)| [json!({"a": a, "b": b}), json!({"a": a}), json!({"b": b})]);
         restored::check_refusals(&root, given)?;
@@ -635,13 +769,13 @@ proptest! {
     ) {
         let Value::Object(mut root) = schema else { return Ok(()) };
         root.insert("type".to_owned(), json!("object"));
-        root.insert("$defs".to_owned(), json!({"x": {"type": "integer"}}));
+        root.insert("$defs".to_owned(), definitions());
         restored::check_refusals(&Value::Object(root), given.into_iter().filter(Value::is_object))?;
     }
 
     #[test]
     fn what_a_tool_answers_fits_the_listed_output(schema in schemas(), value in values()) {
-        let root = json!({"type": "object", "properties": {"a": schema}, "$defs": {"x": {"type": "integer"}}});
+        let root = json!({"type": "object", "properties": {"a": schema}, "$defs": definitions()});
         let Ok(original) = jsonschema::validator_for(&root) else { return Ok(()) };
         let given = json!({"a": value});
         if original.is_valid(&given) {
@@ -653,7 +787,7 @@ proptest! {
 
     #[test]
     fn what_a_tool_answers_fits_alternatives_at_the_root(one in schemas(), two in schemas(), value in values()) {
-        let root = json!({"type": "object", "anyOf": [one, two], "$defs": {"x": {"type": "integer"}}});
+        let root = json!({"type": "object", "anyOf": [one, two], "$defs": definitions()});
         let Ok(original) = jsonschema::validator_for(&root) else { return Ok(()) };
         if value.is_object() && original.is_valid(&value) {
             let portable = output(&root);

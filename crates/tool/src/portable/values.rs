@@ -7,7 +7,27 @@ use super::branch::{Level, RestOfMembers};
 use super::check::{ARRAY_BOUNDS, is_portable_name};
 use super::kind::{Kinds, kinds, values};
 use super::node::{Part, Rewriter, SchemaPath, Written};
-use super::sentences::{self, described};
+use super::sentences;
+
+/// Why a part is not written out.
+pub(super) enum Cut {
+    /// It has the form of a part above it: the path of that part, where it says which.
+    Repeats(Option<String>),
+    TooDeep,
+    /// The whole schema has too many parts or too much text.
+    TooMuch,
+}
+
+impl Cut {
+    fn sentence(&self) -> String {
+        match self {
+            Cut::Repeats(Some(above)) => sentences::repeats(above),
+            Cut::Repeats(None) => sentences::REPEATS_ANOTHER.to_owned(),
+            Cut::TooDeep => sentences::DEEPER.to_owned(),
+            Cut::TooMuch => sentences::LEFT_OUT.to_owned(),
+        }
+    }
+}
 
 /// The member of an object that takes members of any name.
 const ANY_NAME: &str = "any_name";
@@ -42,7 +62,7 @@ impl Rewriter<'_> {
                 sentences.push(format!("{verb} a member {}: {schema}.", json!(name)));
                 continue;
             }
-            let inner = SchemaPath { path: &path, depth: place.depth + 1, trail: place.trail, is_optional: !is_needed };
+            let inner = SchemaPath { path: &path, depth: place.depth + 1, is_optional: !is_needed, ..*place };
             match self.schema(schema, &inner) {
                 Part::Listed(schema) => {
                     properties.insert(name.clone(), schema);
@@ -64,7 +84,7 @@ impl Rewriter<'_> {
         members.insert("type".to_owned(), json!("object"));
         if properties.is_empty() && place.depth > 0 && self.direction == Direction::Input {
             self.note(place.path, "no members");
-            properties.extend(stand_in(level.rests.iter().any(RestOfMembers::is_closed)));
+            properties.extend(self.stand_in(level, place));
         }
         members.insert("properties".to_owned(), Value::Object(properties));
         if !required.is_empty() {
@@ -73,9 +93,30 @@ impl Rewriter<'_> {
         Some((members, sentences))
     }
 
+    /// The member of an object without members, which some APIs refuse. Where members of any name have a schema, it is
+    /// that of the placeholder too.
+    fn stand_in(&mut self, level: &Level, place: &SchemaPath<'_>) -> Map<String, Value> {
+        if level.rests.iter().any(RestOfMembers::is_closed) {
+            return placeholder(string(), sentences::UNUSED);
+        }
+        let path = format!("{}/additionalProperties", place.path);
+        let inner = SchemaPath { path: &path, depth: place.depth + 1, is_optional: true, ..*place };
+        let listed = match level.rests.as_slice() {
+            [rest] => self.schema(&rest.rule, &inner),
+            _ => Part::Never,
+        };
+        match listed {
+            // Nothing may stand beside alternatives.
+            Part::Listed(Value::Object(schema)) if !schema.contains_key("anyOf") => {
+                placeholder(schema, sentences::ANY_NAME)
+            }
+            _ => placeholder(string(), sentences::ANY_NAME),
+        }
+    }
+
     pub(super) fn array(&mut self, level: &Level, place: &SchemaPath<'_>) -> Option<Written> {
         let path = format!("{}/items", place.path);
-        let inner = SchemaPath { path: &path, depth: place.depth + 1, trail: place.trail, is_optional: false };
+        let inner = SchemaPath { path: &path, depth: place.depth + 1, is_optional: false, ..*place };
         let mut bounds: Vec<(String, Value)> =
             ARRAY_BOUNDS.into_iter().filter_map(|bound| whole(level, bound)).collect();
         let items = match (level.members.get("items"), level.members.get("prefixItems")) {
@@ -149,8 +190,8 @@ impl Rewriter<'_> {
         (members, Vec::new())
     }
 
-    /// What stands where a schema goes on in a circle, or too deep: its type, and its plain members.
-    pub(super) fn cut(&mut self, level: &Level, place: &SchemaPath<'_>) -> Value {
+    /// What stands where a schema is not written out: its type, its plain members, and why.
+    pub(super) fn cut(&mut self, level: &Level, place: &SchemaPath<'_>, why: &Cut) -> Value {
         if self.direction == Direction::Output {
             return self.open(level);
         }
@@ -162,25 +203,31 @@ impl Rewriter<'_> {
             }
             None => level,
         };
-        let kind = single_kind(seen).unwrap_or("string");
-        let mut members = Map::from_iter([("type".to_owned(), json!(kind))]);
+        let kind = single_kind(seen);
+        let mut members = Map::from_iter([("type".to_owned(), json!(kind.unwrap_or("string")))]);
+        let mut sentences = Vec::new();
         match kind {
-            "object" => {
+            Some("object") => {
                 let plain = if self.is_full() { Map::new() } else { self.plain_members(seen, place) };
                 let needed: Vec<&str> = seen.required().into_iter().filter(|name| plain.contains_key(*name)).collect();
                 if !needed.is_empty() {
                     members.insert("required".to_owned(), json!(needed));
                 }
-                let shown = if plain.is_empty() { stand_in(false) } else { plain };
+                let shown = if plain.is_empty() { placeholder(string(), sentences::ANY_NAME) } else { plain };
                 members.insert("properties".to_owned(), Value::Object(shown));
             }
-            "array" => {
-                let items = self.described(string(), &Level::default(), &[sentences::NESTED.to_owned()]);
+            Some("array") => {
+                let items = self.described(string(), &Level::default(), &[sentences::ANYTHING.to_owned()]);
                 members.insert("items".to_owned(), items);
             }
-            _ => {}
+            Some(_) => {}
+            None => sentences.push(sentences::ANYTHING.to_owned()),
         }
-        self.described(members, level, &[sentences::NESTED.to_owned()])
+        sentences.push(why.sentence());
+        if level.circle.is_some() && !self.is_full() {
+            sentences.extend(sentences::beside(self.root, level));
+        }
+        self.described(members, level, &sentences)
     }
 
     /// The members of an object that hold no others.
@@ -189,9 +236,8 @@ impl Rewriter<'_> {
         for (name, schema) in level.members.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let member = Level::read(self.root, schema, &level.trail);
             self.room.read_level(&member, 1);
-            let is_plain = |kind: &&str| ["string", "integer", "number", "boolean"].contains(kind);
-            let Some(kind) = single_kind(&member).filter(is_plain) else { continue };
-            if is_portable_name(name) && member.circle.is_none() && !member.is_impossible {
+            let Some(kind) = single_kind(&member).filter(|_| is_scalar(&member)) else { continue };
+            if is_portable_name(name) && member.circle.is_none() && !member.is_impossible && !member.is_too_deep {
                 plain.extend(self.typed(&member, kind, place).map(|schema| (name.clone(), schema)));
             }
         }
@@ -210,6 +256,11 @@ fn single_kind(level: &Level) -> Option<&'static str> {
     }
 }
 
+/// Whether a schema has one kind, and its values hold no others.
+pub(super) fn is_scalar(level: &Level) -> bool {
+    single_kind(level).is_some_and(|kind| ["string", "integer", "number", "boolean"].contains(&kind))
+}
+
 /// What a required member must be that the schema does not describe; `None` where it may not be there.
 fn undeclared_member(level: &Level) -> Option<Value> {
     if level.rests.iter().any(|rest| rest.is_closed() && rest.patterns.is_empty()) {
@@ -219,13 +270,11 @@ fn undeclared_member(level: &Level) -> Option<Value> {
     Some(if rules.is_empty() { json!({}) } else { json!({"allOf": rules}) })
 }
 
-/// Some APIs refuse an object without members.
-fn stand_in(is_closed: bool) -> Map<String, Value> {
-    let (name, text) = match is_closed {
-        true => (UNUSED, sentences::UNUSED),
-        false => (ANY_NAME, sentences::ANY_NAME),
-    };
-    Map::from_iter([(name.to_owned(), described(string(), &Level::default(), &[text.to_owned()]))])
+fn placeholder(schema: Map<String, Value>, text: &str) -> Map<String, Value> {
+    let name = if text == sentences::UNUSED { UNUSED } else { ANY_NAME };
+    let mut schema = Value::Object(schema);
+    sentences::say(&mut schema, text);
+    Map::from_iter([(name.to_owned(), schema)])
 }
 
 fn string() -> Map<String, Value> {

@@ -15,7 +15,7 @@ pub(super) fn check_refusals(root: &Value, given: impl Iterator<Item = Value>) -
     let portable = input(root);
     let mut listed = portable.schema.clone();
     portable.notes.iter().for_each(|note| sentences::say(&mut listed, note));
-    let restored = restored(&listed);
+    let restored = document(&listed);
     let reader = jsonschema::validator_for(&restored).unwrap_or_else(|error| panic!("{error}: {restored}"));
     for value in given.filter(|value| reader.is_valid(value)) {
         let mut open = Vec::new();
@@ -42,7 +42,7 @@ fn text(schema: &Value) -> &str {
 
 /// Where the text says that it leaves something out.
 fn open_places(listed: &Value, value: &Value, place: &str, open: &mut Vec<String>) {
-    if text(listed).contains(sentences::NESTED) || text(listed).contains('…') {
+    if text(listed).contains('…') {
         open.push(place.to_owned());
     }
     for (name, schema) in listed.get("properties").and_then(Value::as_object).into_iter().flatten() {
@@ -58,13 +58,65 @@ fn open_places(listed: &Value, value: &Value, place: &str, open: &mut Vec<String
     }
 }
 
+/// The whole schema. Where the text says that a part repeats another, it is a reference to that one.
+fn document(listed: &Value) -> Value {
+    let mut parts = Map::new();
+    let mut unread = vec![restored(listed)];
+    let root = unread[0].clone();
+    while let Some(part) = unread.pop() {
+        for path in repeated_paths(&part) {
+            if !parts.contains_key(&definition(&path)) {
+                let repeated = restored(part_at(listed, &path));
+                unread.push(repeated.clone());
+                parts.insert(definition(&path), repeated);
+            }
+        }
+    }
+    json!({"allOf": [root], "$defs": parts})
+}
+
+/// The name of a definition: brackets and spaces do not belong into a reference.
+fn definition(path: &str) -> String {
+    path.replace("[]", "_items").replace(' ', "_")
+}
+
+/// The paths that the references in a restored part name.
+fn repeated_paths(restored: &Value) -> Vec<String> {
+    match restored {
+        Value::Array(all) => all.iter().flat_map(repeated_paths).collect(),
+        Value::Object(members) => {
+            let own = members.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix("#/$defs/"));
+            own.map(|name| name.replace("_items", "[]").replace('_', " "))
+                .into_iter()
+                .chain(members.values().flat_map(repeated_paths))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The only part of a listed schema that `tree.left[]` can mean.
+fn part_at<'a>(listed: &'a Value, path: &str) -> &'a Value {
+    let path = path.replace("[]", ".[]");
+    path.split('.').filter(|step| !step.is_empty() && *step != "all arguments").fold(listed, |part, step| {
+        let forms = part["anyOf"].as_array().map_or_else(|| vec![part], |forms| forms.iter().collect());
+        let within = |form: &&'a Value| match step {
+            "[]" => form.get("items"),
+            name => form.get("properties")?.get(name),
+        };
+        let meant: Vec<&Value> = forms.iter().filter_map(within).collect();
+        assert_eq!(meant.len(), 1, "`{path}` is one part of {listed}");
+        meant[0]
+    })
+}
+
 fn restored(listed: &Value) -> Value {
     let Value::Object(members) = listed else { panic!("{listed} is not a schema") };
     let text = text(listed);
     if text.contains(sentences::ONLY_NULL) {
         return json!({"type": "null"});
     }
-    if text.contains(sentences::UNUSED) || text.contains(sentences::NEVER) {
+    if text.contains(sentences::NEVER) {
         return json!(false);
     }
     let mut schema = Map::new();
@@ -73,7 +125,9 @@ fn restored(listed: &Value) -> Value {
         let restored = match (keyword.as_str(), member) {
             ("description" | "title" | "default", _) => continue,
             ("properties", Value::Object(all)) => {
-                let real = all.iter().filter(|(_, schema)| !self::text(schema).contains(sentences::ANY_NAME));
+                let is_placeholder =
+                    |text: &str| text.contains(sentences::ANY_NAME) || text.contains(sentences::UNUSED);
+                let real = all.iter().filter(|(_, schema)| !is_placeholder(self::text(schema)));
                 properties.extend(real.map(|(name, schema)| (name.clone(), restored(schema))));
                 continue;
             }
@@ -119,6 +173,7 @@ fn read_sentence<'a>(
 ) -> Option<&'a str> {
     for (start, keyword) in [
         ("Not: ", "not"),
+        ("And: ", "allOf"),
         ("Exactly one of: ", "oneOf"),
         ("At least one of: ", "anyOf"),
         ("A multiple of ", "multipleOf"),
@@ -128,9 +183,17 @@ fn read_sentence<'a>(
         ("Members that need others: ", "dependentSchemas"),
     ] {
         if let Some((rule, after)) = text.strip_prefix(start).and_then(read_json) {
-            rules.push(json!({ keyword: rule }));
+            rules.push(if keyword == "allOf" { rule } else { json!({ keyword: rule }) });
             return Some(after);
         }
+    }
+    if let Some(after) = text.strip_prefix("Repeats the form of ") {
+        let (path, after) = after
+            .split_once('.')
+            .filter(|(path, _)| *path == "all arguments")
+            .or_else(|| after.strip_prefix('`').and_then(|after| after.split_once('`')))?;
+        rules.push(json!({"$ref": format!("#/$defs/{}", definition(path))}));
+        return Some(after);
     }
     // These mean the members that are listed beside them.
     for (start, keyword) in
@@ -184,10 +247,10 @@ fn read_sentence<'a>(
     if let Some(after) = text.strip_prefix("At most ") {
         let (count, after) = read_json(after)?;
         rules.push(json!({"maxProperties": count}));
-        return after.strip_prefix(" members.");
+        return after.strip_prefix(" members.").or_else(|| after.strip_prefix(" member."));
     }
     if let Some((count, after)) = text.strip_prefix("At least ").and_then(read_json) {
-        if let Some(after) = after.strip_prefix(" members.") {
+        if let Some(after) = after.strip_prefix(" members.").or_else(|| after.strip_prefix(" member.")) {
             rules.push(json!({"minProperties": count}));
             return Some(after);
         }
