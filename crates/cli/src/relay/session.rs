@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn a_call_is_never_sent_to_a_second_gateway() {
         let mut session = session();
-        assert_eq!(session.client_line(&request(1, "tools/call"), true), FromClient::Forward);
+        assert_eq!(session.client_line(request(1, "tools/call"), true), FromClient::Forward);
         let lines = session.lost();
         assert!(lines.len() == 1 && lines[0].contains("DeviceLost"), "{lines:?}");
         assert!(!session.replay().iter().any(|line| line.contains("tools/call")));
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn a_call_without_a_gateway_is_answered_with_a_retryable_error() {
         let mut session = session();
-        let FromClient::Answer(line) = session.client_line(&request(1, "tools/call"), false) else {
+        let FromClient::Answer(line) = session.client_line(request(1, "tools/call"), false) else {
             panic!("no answer")
         };
         let answer: Value = serde_json::from_str(&line).expect("JSON");
@@ -390,8 +390,8 @@ mod tests {
     #[test]
     fn what_only_reads_is_sent_to_the_next_gateway() {
         let mut session = session();
-        assert_eq!(session.client_line(&request(1, "tools/list"), true), FromClient::Forward);
-        assert_eq!(session.client_line(&request(2, "ping"), false), FromClient::Done);
+        assert_eq!(session.client_line(request(1, "tools/list"), true), FromClient::Forward);
+        assert_eq!(session.client_line(request(2, "ping"), false), FromClient::Done);
         assert!(session.lost().is_empty());
         assert_eq!(session.replay(), [INITIALIZED.to_owned(), request(1, "tools/list"), request(2, "ping")]);
         assert!(session.gateway_line(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
@@ -401,17 +401,15 @@ mod tests {
     #[test]
     fn a_session_is_repeated_without_the_client_noticing_and_its_lists_are_read_again() {
         let mut session = session();
-        session.client_line(
-            &json!({"id": 5, "method": "logging/setLevel", "params": {"level": "info"}}).to_string(),
-            true,
-        );
+        session
+            .client_line(json!({"id": 5, "method": "logging/setLevel", "params": {"level": "info"}}).to_string(), true);
         session.gateway_line(r#"{"id":5,"result":{}}"#);
         let uri = json!({"id": 6, "method": "resources/subscribe", "params": {"uri": "sinew://a"}}).to_string();
         session.client_line(&uri, true);
         session.gateway_line(r#"{"id":6,"result":{}}"#);
         let (id, line) = session.replay_initialize().expect("a session");
         assert!(line.contains("2025-11-25") && line.contains(&id));
-        assert!(!session.gateway_line(&json!({"id": id, "result": {}}).to_string()), "not for the client");
+        assert!(!session.gateway_line(json!({"id": id, "result": {}}).to_string()), "not for the client");
         let lines = session.replay();
         assert!(lines[1].contains("setLevel") && lines[2].contains("sinew://a"), "{lines:?}");
         assert_eq!(session.resumed().len(), 1);
@@ -435,15 +433,15 @@ mod tests {
         let listen = json!({
             "id": 3, "method": "subscriptions/listen", "params": {"notifications": {"toolsListChanged": true}},
         });
-        session.client_line(&listen.to_string(), true);
+        session.client_line(listen.to_string(), true);
         let ack = json!({
             "method": "notifications/subscriptions/acknowledged", "params": {"_meta": {SUBSCRIPTION_ID: 3}},
         });
-        assert!(session.gateway_line(&ack.to_string()));
+        assert!(session.gateway_line(ack.to_string()));
         assert!(!session.gateway_line(r#"{"id":3,"result":{}}"#), "the gateway stops");
         assert!(session.lost().is_empty());
         assert_eq!(session.replay(), [listen.to_string()]);
-        assert!(!session.gateway_line(&ack.to_string()), "the client knows it");
+        assert!(!session.gateway_line(ack.to_string()), "the client knows it");
         assert!(session.resumed()[0].contains("tools/list_changed"), "{:?}", session.resumed());
         session.client_line(r#"{"method":"notifications/cancelled","params":{"requestId":3}}"#, true);
         assert!(session.replay().is_empty());
@@ -454,7 +452,7 @@ mod tests {
         let mut session = session_of("2025-03-26");
         let batch = format!("[{},{}]", request(1, "tools/call"), request(2, "tools/list"));
         assert_eq!(session.client_line(&batch, true), FromClient::Forward);
-        assert_eq!(session.client_line(&format!("[{}]", request(3, "ping")), true), FromClient::Forward);
+        assert_eq!(session.client_line(format!("[{}]", request(3, "ping")), true), FromClient::Forward);
         assert!(session.gateway_line(r#"[{"jsonrpc":"2.0","id":3,"result":{}}]"#));
         let lines = session.lost();
         assert!(lines.len() == 1 && lines[0].contains("DeviceLost"), "{lines:?}");
