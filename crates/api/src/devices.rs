@@ -210,6 +210,7 @@ pub struct Events {
 /// An event that a device sent, or that the gateway reports about it (topics `sinew/…`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventRecord {
+    /// Counts the events of all devices; for callers who do not see all of them, those of its device.
     pub seq: u64,
     /// Milliseconds of Unix time.
     pub at: i64,

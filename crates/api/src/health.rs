@@ -26,6 +26,9 @@ pub struct GatewayStatus {
     pub waiting_boards: usize,
     /// Brokers with boards that have not joined.
     pub brokers: Vec<BrokerPresences>,
+    /// Why the changed configuration is not in force, where it has a mistake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_problem: Option<String>,
     /// Tasks of the program: some for its listeners, one for each board, one for each connection of a client.
     pub tasks: usize,
 }

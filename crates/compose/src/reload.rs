@@ -60,9 +60,11 @@ async fn follow_file(
         before = text;
         match GatewayConfig::load(&path) {
             Err(error) => {
-                tracing::error!(%error, "the changed configuration has a mistake; policy and devices stay as they are")
+                tracing::error!(%error, "the changed configuration has a mistake; policy and devices stay as they are");
+                gateway.set_config_problem(Some(error.to_string()));
             }
             Ok(config) => {
+                let mut problem = None;
                 let waiting =
                     started_with.as_ref().map(|old| changed_keys(old, &config.to_value())).unwrap_or_default();
                 started_with.get_or_insert_with(|| config.to_value());
@@ -72,19 +74,22 @@ async fn follow_file(
                         tracing::info!(path = %path.display(), "policy and budgets loaded from the changed configuration");
                     }
                     Err(problems) => {
-                        let problem = problems.first().map_or("", |problem| problem.message.as_str());
-                        tracing::error!(problem, "the changed policy has a mistake; the old one stays in force");
+                        let why = problems.into_iter().next().map_or(String::new(), |problem| problem.message);
+                        tracing::error!(problem = why, "the changed policy has a mistake; the old one stays in force");
+                        problem = Some(why);
                     }
                 }
                 match FamilyPlans::of(&config) {
                     Ok(plans) => families.set(plans),
-                    Err(problem) => {
+                    Err(wrong) => {
                         tracing::error!(
-                            problem = problem.message,
+                            problem = wrong.message,
                             "the changed devices have a mistake; the old ones stay"
-                        )
+                        );
+                        problem = Some(wrong.message);
                     }
                 }
+                gateway.set_config_problem(problem);
                 if !waiting.is_empty() {
                     tracing::warn!(keys = waiting.join(", "), "changed keys that take effect after a restart");
                 }

@@ -178,7 +178,12 @@ pub(crate) async fn status(State(front): State<Arc<FrontState>>) -> Response<Bod
     let brokers = front.gateway.presences().into_iter();
     let brokers = brokers.map(|(broker, Presences { waiting, silent })| BrokerPresences { broker, waiting, silent });
     let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
-    answer(Ok(GatewayStatus { waiting_boards: front.gateway.waiting().len(), brokers: brokers.collect(), tasks }))
+    answer(Ok(GatewayStatus {
+        waiting_boards: front.gateway.waiting().len(),
+        brokers: brokers.collect(),
+        config_problem: front.gateway.config_problem(),
+        tasks,
+    }))
 }
 
 pub(crate) async fn boards(State(front): State<Arc<FrontState>>) -> Response<Body> {
@@ -265,7 +270,6 @@ pub(crate) async fn events(
             if !page.events.is_empty() || tokio::time::Instant::now() >= deadline {
                 return Ok(to_api::events(page));
             }
-            // The page may be empty because its events are hidden from this caller.
             since = Some(page.next.clone());
             let event = async { while !matches!(watch.next().await, Update::Event { .. } | Update::Devices { .. }) {} };
             tokio::select! {

@@ -96,7 +96,7 @@ pub(crate) fn result(outcome: Outcome) -> CallResult {
 
 pub(crate) fn events(page: EventPage) -> Events {
     let event = |event: sinew_gateway::StoredEvent| {
-        let sinew_gateway::StoredEvent { seq, at, device, topic, body } = event;
+        let sinew_gateway::StoredEvent { seq, at, device, topic, body, .. } = event;
         EventRecord { seq, at, device, topic, body }
     };
     Events { events: page.events.into_iter().map(event).collect(), next: page.next, dropped: page.dropped }

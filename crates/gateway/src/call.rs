@@ -13,15 +13,14 @@ use sinew_tool::{
 };
 use tokio::time::Instant;
 
-use crate::access::{Agreement, ProposedCall};
+use crate::access::{Agreement, CallSecrets, ProposedCall};
 use crate::budgets;
 use crate::gateway::Gateway;
 use crate::journal::{JournalDraft, Screens};
 use crate::label_call::LabelCall;
-use crate::nested::{AsCaller, Nesting};
+use crate::nested::{AsCaller, Deadline, MadeCalls, Nesting};
 use crate::principal::{Principal, Role};
 use crate::record::{CallRecord, weigh, weigh_value};
-use crate::redaction;
 use crate::route::{self, RequestedTool, Target};
 use crate::snapshot::{Holder, Presence, Snapshot};
 use crate::source;
@@ -157,17 +156,15 @@ impl Gateway {
             Target::Device(holder) => holder,
         };
         record.aim(holder);
-        let redacted = lens.in_force().redact(holder, &args);
+        let CallSecrets { shown, in_answer: has_secret_answer } = lens.secrets(holder, &args);
+        let has_secret_args = shown.is_some();
         if self.journal().is_on() {
-            let has_secret_answer = holder.offered.tool.output_schema.as_deref().is_some_and(redaction::has_secrets);
-            let has_secret_args = redacted.is_some();
-            let args = redacted.clone().unwrap_or_else(|| args.clone());
+            let args = shown.clone().unwrap_or_else(|| args.clone());
             let (is_nested, screens) = (nesting.depth > 0, Screens::default());
             record.for_journal = Some(JournalDraft { args, has_secret_answer, has_secret_args, is_nested, screens });
         }
-        let has_secrets = redacted.is_some();
-        if let Some(redacted) = redacted {
-            record.redact(redacted);
+        if let Some(shown) = shown {
+            record.redact(shown);
         }
 
         let budget = self.budget(holder, budget);
@@ -189,28 +186,45 @@ impl Gateway {
         let lens = if permit.has_waited { lens.still_permits(self.lens(&who), holder, &args)? } else { lens };
         let device = decide(holder)?;
         let limit = if holder.entry.info.family.passes_on { usize::MAX } else { self.settings().open_calls };
-        let _place = holder.entry.traffic.enter(limit).ok_or_else(|| busy(holder, limit))?;
+        let _place = match nesting.maker.as_ref() == Some(&holder.entry.id) {
+            true => None,
+            false => Some(holder.entry.traffic.enter(limit).ok_or_else(|| busy(holder, limit))?),
+        };
 
         let only_reads = || lens.in_force().effect_of(holder).is_some_and(|(effect, _)| effect == Effect::Read);
         // What was typed may stand on the screen.
-        let is_open = |draft: &JournalDraft| !has_secrets && !draft.has_secret_answer && !only_reads();
+        let is_open = |draft: &JournalDraft| !has_secret_args && !draft.has_secret_answer && !only_reads();
         let keeps_screens = record.for_journal.as_ref().is_some_and(is_open);
         let before = if keeps_screens { screen_of(device, &args).await } else { None };
         let from = who.name.clone();
         let left = ends.saturating_duration_since(Instant::now());
         let tool = holder.offered.tool.name.clone();
-        let gateway = self.clone();
-        let nested =
-            Arc::new(AsCaller { gateway, who, door, tool: tool.clone(), caller: caller.clone(), ends, nesting });
+        let (deadline, made) = (Arc::new(Deadline::at(ends)), Arc::new(MadeCalls::default()));
+        let nested = Arc::new(AsCaller {
+            gateway: self.clone(),
+            who,
+            door,
+            device: holder.entry.id.clone(),
+            tool: tool.clone(),
+            caller: caller.clone(),
+            deadline: deadline.clone(),
+            nesting,
+            is_confirmed,
+            asks_again: false,
+            made: made.clone(),
+        });
         let call = Call { tool, args, budget: left, from, caller, nested };
         record.note_sent();
-        let answer = async { self.check_result(holder, send(device.as_ref(), call).await.map_err(clean_error)?).await };
-        let answer = tokio::time::timeout_at(ends + SLACK, answer).await;
+        let answer = async {
+            let answer = send(device.as_ref(), call).await.map_err(|error| passed_on(error, &made))?;
+            self.check_result(holder, answer).await
+        };
+        let answer = deadline.limit(SLACK, answer).await;
         if let Some(draft) = record.for_journal.as_mut().filter(|_| keeps_screens) {
             draft.screens = Screens::between(before, screen_of(device, &Args::new()).await);
         }
-        let outcome = answer.map_err(|_| too_slow(holder, budget))??;
-        Ok(source::mark(holder, outcome))
+        let outcome = answer.ok_or_else(|| too_slow(holder, budget))??;
+        Ok(source::mark(holder, made.have_quotes(), outcome))
     }
 
     /// How long a call may take: as long as the caller wants, else as the configuration says for this tool.
@@ -354,6 +368,12 @@ async fn send(device: &dyn Device, call: Call) -> Result<Outcome, ToolError> {
         let message = "the driver of the device failed in the middle of the call; look at the device's state, and report this fault";
         Err(ToolError::new(ErrorKind::Internal, message))
     })
+}
+
+/// The error of a device, or that of the gateway which made it give up before it did anything.
+fn passed_on(error: ToolError, made: &MadeCalls) -> ToolError {
+    let unapproved = made.unapproved().filter(|_| error.kind == ErrorKind::ApprovalNeeded);
+    unapproved.unwrap_or_else(|| clean_error(error))
 }
 
 /// Errors of devices are read by people and models.

@@ -9,8 +9,9 @@ use crate::gateway::Gateway;
 use crate::held::{TOOLS_CHANGED, WARNING};
 use crate::identity::unknown_device;
 use crate::instructions::instructions;
+use crate::seen_events;
 use crate::snapshot::{DeviceEntry, Holder, Snapshot};
-use crate::view::{DeviceView, EventPage};
+use crate::view::{DeviceView, EventPage, StoredEvent};
 
 /// Devices, events and texts without those that the policy hides from the caller. What is hidden is answered like what
 /// does not exist.
@@ -42,7 +43,7 @@ impl CallerView {
         self.entry(device).map(|entry| self.gateway.pictures(entry.id.as_str())).unwrap_or_default()
     }
 
-    /// Events after a cursor, oldest first. A page can be empty although `next` moved on.
+    /// Events after a cursor, oldest first.
     pub async fn events(
         &self,
         device: Option<&str>,
@@ -50,20 +51,19 @@ impl CallerView {
         limit: usize,
     ) -> Result<EventPage, ToolError> {
         let entry = device.map(|text| self.entry(text)).transpose()?;
-        let mut page = self.gateway.events(entry.as_ref().map(|entry| entry.id.as_str()), since, limit).await?;
-        if !self.lens.hides_nothing() {
-            let snapshot = self.gateway.snapshot();
-            let names_tools = |topic: &str| [TOOLS_CHANGED, WARNING].contains(&topic) && !self.lens.knows_all();
-            page.events.retain(|event| {
-                !names_tools(&event.topic)
-                    && snapshot.entry(&event.device).is_some_and(|entry| self.lens.sees_device(entry))
-            });
-            if !self.lens.knows_all() {
-                // How many tools a device has, with those that are hidden.
-                let own = page.events.iter_mut().filter(|event| event.topic.starts_with("sinew/"));
-                own.filter_map(|event| event.body.as_object_mut()).for_each(|body| drop(body.shift_remove("tools")));
-            }
+        let device = entry.as_ref().map(|entry| entry.id.as_str());
+        if self.lens.knows_all() {
+            return self.gateway.events(device, since, limit).await;
         }
+        let snapshot = self.gateway.snapshot();
+        let is_seen = |event: &StoredEvent| {
+            ![TOOLS_CHANGED, WARNING].contains(&event.topic.as_str())
+                && snapshot.entry(&event.device).is_some_and(|entry| self.lens.sees_device(entry))
+        };
+        let mut page = seen_events::page(&self.gateway, device, since, limit, is_seen).await?;
+        // How many tools a device has, with those that are hidden.
+        let own = page.events.iter_mut().filter(|event| event.topic.starts_with("sinew/"));
+        own.filter_map(|event| event.body.as_object_mut()).for_each(|body| drop(body.shift_remove("tools")));
         Ok(page)
     }
 

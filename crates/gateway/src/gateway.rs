@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use serde_json::json;
 
 use sinew_policy::PolicyProblem;
@@ -69,6 +69,8 @@ struct Inner {
     journal: Arc<Journal>,
     seals: broadcast::Sender<AuditSeal>,
     budgets: ArcSwap<BTreeMap<String, Duration>>,
+    /// Why the changed configuration is not in force.
+    config_problem: ArcSwapOption<String>,
     store: Arc<Store>,
     /// Devices that are announced at a broker and have not joined, by the broker's address.
     presences: Mutex<BTreeMap<String, Presences>>,
@@ -101,6 +103,7 @@ impl Gateway {
         let mut pins = Pins::open(pins)?;
         let made_strict = pins.make_strict();
         let file = dir.map(|dir| dir.join("gateway.db"));
+        dir.map_or(Ok(()), check_audit_key)?;
         let key = AuditKey::new(&tokens::secret(dir, AUDIT_KEY)?);
         let seals = broadcast::Sender::new(WAITING_SEALS);
         let (store, mut loaded) =
@@ -132,6 +135,7 @@ impl Gateway {
                 access,
                 approvals,
                 budgets: ArcSwap::from_pointee(settings_budgets),
+                config_problem: ArcSwapOption::empty(),
                 shared,
                 recorder,
                 journal,
@@ -285,9 +289,9 @@ impl Gateway {
 
     /// Puts another policy in force. Where it has errors, the old one stays.
     pub fn set_access(&self, settings: AccessSettings) -> Result<(), Vec<PolicyProblem>> {
-        let before = self.inner.access.in_force().policy().version().to_owned();
+        let before = self.inner.access.in_force().version().clone();
         self.inner.access.replace(settings)?;
-        let after = self.inner.access.in_force().policy().version().to_owned();
+        let after = self.inner.access.in_force().version().clone();
         self.inner.recorder.note(Note {
             kind: RecordKind::Change,
             who: None,
@@ -300,6 +304,16 @@ impl Gateway {
         });
         self.inner.registry.notify_all();
         Ok(())
+    }
+
+    /// Says that a changed configuration cannot be used, or with `None` that it can.
+    pub fn set_config_problem(&self, problem: Option<String>) {
+        self.inner.config_problem.store(problem.map(Arc::new));
+    }
+
+    /// Why the changed configuration is not in force; `None` where it is.
+    pub fn config_problem(&self) -> Option<String> {
+        self.inner.config_problem.load().as_deref().cloned()
     }
 
     /// Seconds that calls may take from now on, by `DEVICE/TOOL` patterns.
@@ -536,6 +550,15 @@ pub fn verify_audit(dir: &Path) -> Result<AuditReport, OpenError> {
         return Err(OpenError::NoAuditKey { path });
     }
     store::verify_closed(dir, AuditKey::new(&tokens::secret(Some(dir), AUDIT_KEY)?))
+}
+
+/// Another key would prove nothing of the records so far, so it is not made without a word.
+pub(crate) fn check_audit_key(dir: &Path) -> Result<(), OpenError> {
+    let path = dir.join(AUDIT_KEY);
+    match path.exists() || !store::needs_key(dir) {
+        true => Ok(()),
+        false => Err(OpenError::NoAuditKey { path }),
+    }
 }
 
 /// Makes events of what happens to the store. The registry may hold its lock while it waits for the store, so the

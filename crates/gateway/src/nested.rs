@@ -1,12 +1,16 @@
 //! Calls that are part of another call: those a device makes as its caller, and those to the members of a label.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sinew_tool::{
-    Answer, Args, BoxFuture, Caller, ErrorKind, LogLevel, NestedCalls, Outcome, PlannedCall, Question, ToolError, Value,
+    Answer, Args, BoxFuture, Caller, DeviceId, ErrorKind, LogLevel, NestedCalls, Outcome, PlannedCall, Question,
+    ToolError, Value,
 };
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::access::CallIdentity;
@@ -23,24 +27,88 @@ pub(crate) const MAX_DEPTH: u8 = 4;
 pub(crate) struct Nesting {
     /// How many calls this one is within.
     pub depth: u8,
+    /// The device whose call makes this one. It has a place there already.
+    pub maker: Option<DeviceId>,
     pub agreed: Arc<AgreedCalls>,
     /// The outer call was answered, or will be before this one: a person may take longer than a client waits.
     pub is_detached: bool,
 }
 
-/// Calls that a person approved as parts of a larger one, each under the policy of that moment.
+/// Calls that a person approved as parts of a larger one and that were not made yet, each under the policy of that
+/// moment. A call that was shown twice can be made twice.
 #[derive(Default)]
-pub(crate) struct AgreedCalls(Mutex<Vec<(String, CallIdentity)>>);
+pub(crate) struct AgreedCalls(Mutex<Vec<AgreedCall>>);
+
+#[derive(Clone, PartialEq)]
+pub(crate) struct AgreedCall {
+    pub(crate) policy: Arc<str>,
+    pub(crate) call: CallIdentity,
+}
 
 impl AgreedCalls {
-    pub(crate) fn add(&self, policy: &str, calls: impl IntoIterator<Item = CallIdentity>) {
-        let mut agreed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        agreed.extend(calls.into_iter().map(|call| (policy.to_owned(), call)));
+    pub(crate) fn add(&self, calls: impl IntoIterator<Item = AgreedCall>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(calls);
     }
 
-    pub(crate) fn contains(&self, policy: &str, call: &CallIdentity) -> bool {
-        let agreed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        agreed.iter().any(|(under, agreed)| under == policy && agreed == call)
+    /// Uses the agreement to a call up. Whether there was one.
+    pub(crate) fn spend(&self, call: &AgreedCall) -> bool {
+        call.take_from(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn unused(&self) -> Vec<AgreedCall> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl AgreedCall {
+    /// Whether it was among these calls, where it now is once less.
+    pub(crate) fn take_from(&self, calls: &mut Vec<AgreedCall>) -> bool {
+        let place = calls.iter().position(|call| call == self);
+        place.map(|place| calls.swap_remove(place)).is_some()
+    }
+}
+
+/// When a call ends at the latest. Waiting for a person's agreement to its steps is not its own time.
+pub(crate) struct Deadline {
+    began: Instant,
+    ends: watch::Sender<Instant>,
+}
+
+impl Deadline {
+    pub(crate) fn at(ends: Instant) -> Deadline {
+        Deadline { began: Instant::now(), ends: watch::Sender::new(ends) }
+    }
+
+    pub(crate) fn time_left(&self) -> Duration {
+        self.ends.borrow().saturating_duration_since(Instant::now())
+    }
+
+    /// What the call took so far and may still take.
+    pub(crate) fn whole_time(&self) -> Duration {
+        self.ends.borrow().saturating_duration_since(self.began)
+    }
+
+    /// Waits for a person, at most for `time`, without using the time of the call up.
+    pub(crate) async fn pause<T>(&self, time: Duration, asking: impl Future<Output = T>) -> T {
+        let began = Instant::now();
+        self.ends.send_modify(|ends| *ends += time);
+        let answer = asking.await;
+        self.ends.send_modify(|ends| *ends -= time.saturating_sub(began.elapsed()));
+        answer
+    }
+
+    /// The result of some work; `None` where it takes longer, and by more than `slack`.
+    pub(crate) async fn limit<T>(&self, slack: Duration, work: impl Future<Output = T>) -> Option<T> {
+        let (mut work, mut changes) = (pin!(work), self.ends.subscribe());
+        loop {
+            let ends = *changes.borrow_and_update() + slack;
+            tokio::select! {
+                biased;
+                result = &mut work => return Some(result),
+                _ = changes.changed() => {}
+                () = tokio::time::sleep_until(ends) => return None,
+            }
+        }
     }
 }
 
@@ -50,11 +118,40 @@ pub(crate) struct AsCaller {
     pub gateway: Gateway,
     pub who: Principal,
     pub door: &'static str,
-    /// The tool that makes the calls.
+    /// The device and the tool that make the calls.
+    pub device: DeviceId,
     pub tool: String,
     pub caller: Arc<dyn Caller>,
-    pub ends: Instant,
+    pub deadline: Arc<Deadline>,
     pub nesting: Nesting,
+    /// The caller is an administrator who was asked about this call, and so about its steps on the same device, which
+    /// are its arguments.
+    pub is_confirmed: bool,
+    /// Whoever makes the calls asks again and again whether a person agreed.
+    pub asks_again: bool,
+    pub made: Arc<MadeCalls>,
+}
+
+/// What became of the calls that a device made as its caller.
+#[derive(Default)]
+pub(crate) struct MadeCalls {
+    any: AtomicBool,
+    has_quotes: AtomicBool,
+    /// Why none was made yet.
+    unapproved: Mutex<Option<ToolError>>,
+}
+
+impl MadeCalls {
+    /// Whether an answer had text that anybody may have written.
+    pub(crate) fn have_quotes(&self) -> bool {
+        self.has_quotes.load(Ordering::Relaxed)
+    }
+
+    /// The error with which the gateway asks for a person's approval, where the device made no call without it.
+    pub(crate) fn unapproved(&self) -> Option<ToolError> {
+        let none = !self.any.load(Ordering::Relaxed);
+        self.unapproved.lock().unwrap_or_else(PoisonError::into_inner).take().filter(|_| none)
+    }
 }
 
 impl AsCaller {
@@ -66,14 +163,23 @@ impl AsCaller {
         }
     }
 
-    pub(crate) fn time_left(&self) -> Duration {
-        self.ends.saturating_duration_since(Instant::now())
+    /// Whether the caller has confirmed a call to this device already.
+    pub(crate) fn confirms(&self, device: Option<&str>) -> bool {
+        self.is_confirmed && device == Some(self.device.as_str())
     }
 }
 
 impl NestedCalls for AsCaller {
     fn principal(&self) -> &str {
         &self.who.id
+    }
+
+    fn device(&self) -> &str {
+        self.device.as_str()
+    }
+
+    fn is_part(&self) -> bool {
+        self.nesting.maker.is_some()
     }
 
     fn call<'a>(
@@ -88,10 +194,9 @@ impl NestedCalls for AsCaller {
             args,
             shape: Shape::Folded,
             caller: Arc::new(PartCaller(self.caller.clone())),
-            budget: Some(self.time_left()),
+            budget: Some(self.deadline.time_left()),
             door: self.door,
-            // The person agreed to the outer call, not to what it does next.
-            is_confirmed: false,
+            is_confirmed: self.confirms(device),
         };
         Box::pin(async move {
             self.check_token()?;
@@ -102,21 +207,29 @@ impl NestedCalls for AsCaller {
                 );
                 return Err(ToolError::new(ErrorKind::Unsupported, message));
             }
-            let nesting = Nesting { depth: self.nesting.depth + 1, ..self.nesting.clone() };
-            self.gateway.start(device, request, nesting).await
+            let (depth, maker) = (self.nesting.depth + 1, Some(self.device.clone()));
+            let nesting = Nesting { depth, maker, ..self.nesting.clone() };
+            self.made.any.store(true, Ordering::Relaxed);
+            let outcome = self.gateway.start(device, request, nesting).await?;
+            self.made.has_quotes.fetch_or(outcome.is_third_party(), Ordering::Relaxed);
+            Ok(outcome)
         })
     }
 
     fn agree<'a>(&'a self, calls: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>> {
         Box::pin(async move {
             self.check_token()?;
-            self.gateway.agree(self, calls).await
+            let agreed = self.gateway.agree(self, calls).await;
+            let unapproved = agreed.as_ref().err().filter(|error| error.kind == ErrorKind::ApprovalNeeded);
+            *self.made.unapproved.lock().unwrap_or_else(PoisonError::into_inner) = unapproved.cloned();
+            agreed
         })
     }
 
     fn within(&self, time: Duration) -> Arc<dyn NestedCalls> {
         let nesting = Nesting { is_detached: true, ..self.nesting.clone() };
-        Arc::new(AsCaller { ends: Instant::now() + time, nesting, ..self.clone() })
+        let deadline = Arc::new(Deadline::at(Instant::now() + time));
+        Arc::new(AsCaller { deadline, nesting, asks_again: true, ..self.clone() })
     }
 }
 
@@ -135,5 +248,23 @@ impl Caller for PartCaller {
         let message =
             "the device has a question, which a call within another call cannot carry; call the device by itself";
         Box::pin(std::future::ready(Err(ToolError::new(ErrorKind::InputRequired, message))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_a_person_takes_is_not_the_time_of_the_steps() {
+        let second = Duration::from_secs(1);
+        for (own, is_in_time) in [(9, true), (11, false)] {
+            let deadline = Deadline::at(Instant::now() + second * 10);
+            let work = async {
+                deadline.pause(second * 30, tokio::time::sleep(second * 20)).await;
+                tokio::time::sleep(second * own).await;
+            };
+            assert_eq!(deadline.limit(Duration::ZERO, work).await.is_some(), is_in_time, "{own} s");
+        }
     }
 }

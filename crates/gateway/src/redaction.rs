@@ -63,6 +63,11 @@ pub(crate) fn names_only(text: &str) -> String {
     value.to_string()
 }
 
+/// The same arguments without any value.
+pub(crate) fn hide_values(args: &Args) -> Args {
+    args.keys().map(|name| (name.clone(), json!(REDACTED))).collect()
+}
+
 fn hide_all(value: &mut Value) {
     if let Some(members) = value.as_object_mut() {
         members.values_mut().for_each(hide);

@@ -101,7 +101,7 @@ pub enum OpenError {
     #[error("the store {} was written by a newer Sinew (format {found}, this one knows {known}); use that version, or choose another directory with --state", .path.display())]
     Newer { path: PathBuf, found: i64, known: i64 },
 
-    #[error("the key of the audit is missing ({}), so that nothing can be checked; restore it from a copy of the state directory", .path.display())]
+    #[error("the key of the audit is missing ({}): restore it from a copy of the state directory. If there is none, write any long secret to that file: the gateway starts, and nothing proves the records so far", .path.display())]
     NoAuditKey { path: PathBuf },
 
     #[error("the lock {} cannot be read ({detail}); fix it, or move it away and pin the devices again", .path.display())]

@@ -89,6 +89,11 @@ pub struct TokenRow {
 }
 
 impl TokenRow {
+    /// The name of its caller in the audit and in the policy.
+    pub(crate) fn caller(&self) -> String {
+        if self.label.is_empty() { self.id.clone() } else { self.label.clone() }
+    }
+
     pub(crate) fn is_expired(&self, now: i64) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }

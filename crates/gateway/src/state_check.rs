@@ -2,15 +2,24 @@
 
 use std::path::Path;
 
-use crate::gateway::SECRETS;
+use sinew_policy::{PolicyProblem, PolicySettings};
+
+use crate::gateway::{SECRETS, check_audit_key};
 use crate::pins::Pins;
 use crate::settings::OpenError;
-use crate::{store, tokens};
+use crate::{store, token_labels, tokens};
 
 /// Why a gateway would not open this state directory, as far as that can be seen while none uses it. `lock` is where
 /// pins are kept, if not there.
 pub fn check_state(dir: &Path, lock: Option<&Path>) -> Result<(), OpenError> {
     SECRETS.iter().try_for_each(|name| tokens::check_secret(&dir.join(name)))?;
     Pins::open(Some(lock.map_or_else(|| dir.join("sinew.lock"), Path::to_owned)))?;
+    check_audit_key(dir)?;
     store::check_closed(dir)
+}
+
+/// Selectors of callers that match no token of this state directory; nothing where it has no store yet.
+pub fn check_callers(dir: &Path, policy: &PolicySettings) -> Vec<PolicyProblem> {
+    let tokens = store::callers(dir);
+    tokens.map_or_else(Vec::new, |tokens| policy.check_callers(|name| token_labels::may_be_caller(name, &tokens)))
 }

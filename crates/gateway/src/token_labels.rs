@@ -1,5 +1,6 @@
 //! The labels of tokens: the name of a caller in the audit and in the policy, so that no two callers share one.
 
+use sinew_policy::Glob;
 use sinew_tool::text::clean_line;
 use sinew_tool::{ErrorKind, ToolError, json};
 
@@ -37,6 +38,13 @@ fn is_free(label: &str) -> bool {
     !lower.contains(':')
         && !RESERVED.contains(&lower.as_str())
         && !RESERVED_BEGINNINGS.iter().any(|begin| lower.starts_with(begin))
+}
+
+/// Whether a caller can have a name like this: one with a token, or one of those that have none of their own.
+pub(crate) fn may_be_caller(name: &Glob, tokens: &[String]) -> bool {
+    let begins = |beginning: &&str| name.to_string().to_lowercase().starts_with(*beginning);
+    RESERVED.iter().copied().chain(tokens.iter().map(String::as_str)).any(|token| name.matches(token))
+        || RESERVED_BEGINNINGS.iter().any(begins)
 }
 
 /// A label that can be used, from the name that a client gives itself.

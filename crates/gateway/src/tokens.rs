@@ -113,7 +113,7 @@ impl Tokens {
             };
             if is_same(&row.hash, &hash) && !row.is_expired(now) {
                 self.note_use(row, now);
-                let name = if row.label.is_empty() { row.id.clone() } else { row.label.clone() };
+                let name = row.caller();
                 found = Some(Principal { id: row.id.clone(), revocable: true, ..Principal::new(name, role) });
             }
         }
@@ -228,6 +228,12 @@ impl Tokens {
             last_use: None,
         };
         std::iter::once(own).chain(self.mirror.rows.load().iter().map(|row| self.view(row))).collect()
+    }
+
+    /// The names of the callers with a token of their own.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let rows = self.mirror.rows.load();
+        rows.iter().filter(|row| row.kind != TokenKind::Device).map(TokenRow::caller).collect()
     }
 
     /// Revokes a token; it stops working at once.

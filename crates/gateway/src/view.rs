@@ -157,7 +157,10 @@ pub struct PublicTool {
 /// Something a device sent, or the gateway about it (topics `sinew/…`).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StoredEvent {
+    /// Counts the events of all devices; for callers who do not see all of them, those of its device.
     pub seq: u64,
+    #[serde(skip)]
+    pub nth: u64,
     /// Milliseconds of Unix time.
     pub at: i64,
     pub device: String,

@@ -15,6 +15,7 @@ use crate::screen::ScreenView;
 use crate::tools::{self, Memory, Operator, Profile};
 use crate::tree::identify::landmarks;
 use crate::tree::select::Selector;
+use crate::turn::Turn;
 
 /// Enough that some are new on every screen.
 const MAX_LANDMARKS: usize = 20;
@@ -29,7 +30,7 @@ pub struct PhoneDevice<P> {
     apks: Option<PathBuf>,
     tools: Arc<Toolset>,
     memory: Memory,
-    turn: tokio::sync::Mutex<()>,
+    turn: Turn,
 }
 
 impl<P: Phone> PhoneDevice<P> {
@@ -43,7 +44,7 @@ impl<P: Phone> PhoneDevice<P> {
             apks: None,
             tools: tools::tools(profile),
             memory: Memory::default(),
-            turn: tokio::sync::Mutex::default(),
+            turn: Turn::default(),
         }
     }
 
@@ -90,7 +91,7 @@ impl<P: Phone> Device for PhoneDevice<P> {
         Box::pin(async move {
             let started = tokio::time::Instant::now();
             let _turn = match tools::table::find(&call.tool) {
-                Some(row) if row.acts() => Some(self.turn.lock().await),
+                Some(row) if row.acts() && !row.runs_steps() => self.turn.take().await,
                 _ => None,
             };
             let deadline = started + call.budget;
@@ -101,6 +102,8 @@ impl<P: Phone> Device for PhoneDevice<P> {
                 profile: self.profile,
                 apks: self.apks.as_deref(),
                 deadline,
+                calls: &*call.nested,
+                turn: &self.turn,
             };
             operator.call(&call.tool, &call.args).await
         })

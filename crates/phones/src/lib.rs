@@ -18,6 +18,7 @@ pub mod tiers;
 pub mod tools;
 pub mod touch;
 pub mod tree;
+pub mod turn;
 
 pub use access::{AdbAccess, Extension, PhoneAccess};
 pub use agent::{Agent, AgentError, AgentSource, Companion, Standby};

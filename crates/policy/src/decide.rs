@@ -4,8 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use sinew_tool::settings::Setting;
-use sinew_tool::{Audience, Digest, Effect};
+use sinew_tool::{Audience, Effect};
 
 use crate::hours::LocalTime;
 use crate::problem::{PolicyProblem, Severity};
@@ -17,7 +16,6 @@ use crate::settings::{AskSettings, PolicyRule, PolicySettings, Verdict};
 #[derive(Clone, Debug)]
 pub struct Policy {
     settings: Arc<PolicySettings>,
-    version: Arc<str>,
 }
 
 /// What a caller is to the policy: the rules that can concern it. Callers of equal rights see equal lists.
@@ -104,13 +102,7 @@ impl Policy {
     }
 
     fn of(settings: PolicySettings) -> Policy {
-        let version = Digest::of(&settings.to_value()).short(16).into();
-        Policy { settings: Arc::new(settings), version }
-    }
-
-    /// Changes with every change of the policy. Approvals are bound to it.
-    pub fn version(&self) -> &str {
-        &self.version
+        Policy { settings: Arc::new(settings) }
     }
 
     pub fn settings(&self) -> &PolicySettings {

@@ -7,7 +7,7 @@ use sinew_tool::Effect;
 use crate::effect::EffectRule;
 use crate::pointer::check_pointer;
 use crate::redaction::RedactionRule;
-use crate::selector::{DeviceFacts, DeviceSelector, ToolFacts, ToolSelector, WhoSelector};
+use crate::selector::{CallerKind, DeviceFacts, DeviceSelector, Glob, ToolFacts, ToolSelector, WhoSelector};
 use crate::settings::{PolicyRule, PolicySettings, Verdict};
 
 /// More rules than anybody reads.
@@ -48,7 +48,25 @@ impl PolicySettings {
             }
         }
         self.find_useless(&mut problems);
+        self.find_future_callers(&mut problems);
         problems
+    }
+
+    /// Callers of a kind that nobody can be yet.
+    fn find_future_callers(&self, problems: &mut Vec<PolicyProblem>) {
+        for (index, rule) in self.rules.iter().enumerate() {
+            let is_future = |who: &&WhoSelector| match who {
+                WhoSelector::Caller(kind, _) => {
+                    !matches!(kind, CallerKind::Token | CallerKind::Relay | CallerKind::Hook)
+                }
+                WhoSelector::Admin | WhoSelector::Client => false,
+            };
+            if let Some(who) = rule.who.selectors().iter().find(is_future) {
+                let message =
+                    format!("`{who}` is no caller: this version knows only `token:`, `relay:`, `hook:` and `role:`");
+                problems.push(warning(format!("policy.rules.{index}.who"), message));
+            }
+        }
     }
 
     /// Rules that another rule always overrules.
@@ -75,6 +93,22 @@ impl PolicySettings {
             };
             problems.push(warning(format!("policy.rules.{index}"), message));
         }
+    }
+
+    /// Selectors of callers with a token that no caller has.
+    pub fn check_callers(&self, is_caller: impl Fn(&Glob) -> bool) -> Vec<PolicyProblem> {
+        let mut problems = Vec::new();
+        for (index, rule) in self.rules.iter().enumerate() {
+            for selector in rule.who.selectors() {
+                let WhoSelector::Caller(CallerKind::Token, name) = selector else { continue };
+                if !is_caller(name) {
+                    let message =
+                        format!("`{selector}` is no caller: no token has this label; `sinew token list` shows them");
+                    problems.push(warning(format!("policy.rules.{index}.who"), message));
+                }
+            }
+        }
+        problems
     }
 
     /// Selectors that match none of these devices and tools.

@@ -259,15 +259,6 @@ fn callers_of_equal_rights_are_equal() {
 }
 
 #[test]
-fn the_version_changes_with_the_rules() {
-    let one = policy("[[rules]]\nid = 'a'\ndo = 'deny'\n");
-    let same = policy("[[rules]]\ndo = 'deny'\nid = 'a'\n");
-    let other = policy("[[rules]]\nid = 'a'\ndo = 'ask'\n");
-    assert_eq!(one.version(), same.version());
-    assert_ne!(one.version(), other.version());
-}
-
-#[test]
 fn expectations_are_checked_without_a_gateway() {
     let policy = policy("[[rules]]\nid = 'children'\nwho = ['token:tablet']\non = ['label:door']\ndo = 'deny'\n");
     let mut file = ExpectationFile::default();

@@ -103,6 +103,7 @@ impl RoutinesDevice {
             ToolError::new(ErrorKind::UnknownTool, format!("there is no routine `{}` any more", call.tool))
         })?;
         let Call { args, budget, caller, nested, .. } = call;
+        let is_part = nested.is_part();
         let (run, is_new) = self.runs.begin(nested.principal(), &routine.tool.name, &args)?;
         if is_new {
             let calls = nested.within(LIMITS.time);
@@ -110,8 +111,12 @@ impl RoutinesDevice {
             tokio::spawn(host.carry_out(routine, args));
         }
         let left = CancelOnDrop(Some(run.clone()));
-        let answered = tokio::time::timeout(PATIENCE.min(budget.saturating_sub(MARGIN)), run.end()).await;
-        left.keep();
+        let patience = if is_part { Duration::MAX } else { PATIENCE };
+        let answered = tokio::time::timeout(patience.min(budget.saturating_sub(MARGIN)), run.end()).await;
+        // A run within another does not outlive it.
+        if !is_part || answered.is_ok() {
+            left.keep();
+        }
         match answered {
             Ok(report) => run.answer(&report),
             Err(_) => Err(run.still_runs()),
@@ -180,7 +185,7 @@ fn get_run() -> Tool {
 }
 
 fn cancel_run() -> Tool {
-    let about = "Stops a run of a routine before its next step. Steps that were done stay done; they are returned.";
+    let about = "Stops a run of a routine. Steps that were done stay done and are returned; the one under way may still have its effect.";
     Tool::new(CANCEL_RUN, about, run_schema()).with_effect(Effect::Change)
 }
 

@@ -25,7 +25,7 @@ impl RunHost {
     /// Carries the routine out; the answer is in the run.
     pub(crate) async fn carry_out(self, routine: Arc<Routine>, args: Args) {
         let scope = routine.scope(&args);
-        let planned = routine.steps.known_calls(&scope);
+        let planned = routine.steps.known_calls(&scope, &LIMITS);
         let report = match self.agree(&routine.tool.name, &planned).await {
             Ok(()) => sinew_steps::run(&routine.steps, &self, scope, &LIMITS).await,
             Err(failure) => RunReport { failure: Some(failure), ..RunReport::default() },
@@ -38,14 +38,14 @@ impl RunHost {
         loop {
             let agreed = tokio::select! {
                 agreed = self.calls.agree(planned) => agreed,
-                () = self.run.cancel.cancelled() => return Err(cancelled()),
+                () = self.run.cancel.cancelled() => return Err(cancelled("before")),
             };
             match agreed {
                 Err(error) if error.kind == ErrorKind::ApprovalNeeded && self.began.elapsed() < LIMITS.time => {
                     self.run.set(RunState::Waiting { tool: tool.to_owned(), why: error.message });
                     tokio::select! {
                         () = tokio::time::sleep(APPROVAL_PAUSE) => {}
-                        () = self.run.cancel.cancelled() => return Err(cancelled()),
+                        () = self.run.cancel.cancelled() => return Err(cancelled("before")),
                     }
                 }
                 decided => return decided,
@@ -54,8 +54,8 @@ impl RunHost {
     }
 }
 
-fn cancelled() -> ToolError {
-    ToolError::new(ErrorKind::Cancelled, "the run was cancelled before this step")
+fn cancelled(when: &str) -> ToolError {
+    ToolError::new(ErrorKind::Cancelled, format!("the run was cancelled {when} this step"))
 }
 
 impl StepHost for RunHost {
@@ -67,7 +67,7 @@ impl StepHost for RunHost {
     ) -> BoxFuture<'a, Result<Outcome, ToolError>> {
         Box::pin(async move {
             if self.run.cancel.is_cancelled() {
-                return Err(cancelled());
+                return Err(cancelled("before"));
             }
             let planned =
                 PlannedCall { device: device.map(str::to_owned), tool: tool.to_owned(), args: arguments.clone() };
@@ -75,7 +75,11 @@ impl StepHost for RunHost {
             self.run.set(RunState::Running { tool: tool.to_owned() });
             let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             self.caller.progress(f64::from(done) + 1.0, None, Some(tool));
-            self.calls.call(device, tool, planned.args).await
+            // A step that is given up is cancelled like any call, and so are the steps of a routine within this one.
+            tokio::select! {
+                outcome = self.calls.call(device, tool, planned.args) => outcome,
+                () = self.run.cancel.cancelled() => Err(cancelled("during")),
+            }
         })
     }
 

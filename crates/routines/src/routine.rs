@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, fs, io};
 
 use serde_json::{Map, Value};
 use sinew_spec::{Document, ToolSpecification};
 use sinew_steps::{Limits, Steps};
-use sinew_tool::{Args, Tool, ToolUse};
+use sinew_tool::{Args, StepSource, Tool, ToolUse};
 
 use crate::device::is_taken;
 use crate::yaml;
@@ -96,6 +97,7 @@ impl Routine {
             at(first_line + line - 1, error.to_string())
         })?;
         tool.uses = uses(&steps);
+        tool.steps = StepSource::Tool(Arc::new(yaml.value));
         Ok(Routine { tool, steps })
     }
 

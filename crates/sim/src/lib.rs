@@ -22,7 +22,10 @@ mod relay;
 mod run;
 pub mod server;
 pub mod speech;
+mod straight_calls;
 mod talking_board;
 mod upload;
 pub mod voice;
 mod web;
+
+pub use straight_calls::StraightCalls;

@@ -5,12 +5,11 @@ use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use sinew_tool::PlannedCall;
+use sinew_tool::LOOK;
 use sinew_tool::spelling::nearest;
 use sinew_tool::text::clean_line;
 
 use crate::condition::Condition;
-use crate::run::LOOK;
 use crate::template;
 
 /// What a list of steps may cost.
@@ -86,16 +85,12 @@ impl fmt::Display for StepsError {
 pub struct WrittenCall<'a> {
     pub device: Option<&'a Value>,
     pub tool: &'a str,
-    /// `None` where a condition looks at a screen.
-    pub arguments: Option<&'a Map<String, Value>>,
 }
 
 fn collect<'a>(list: &'a [Step], calls: &mut Vec<WrittenCall<'a>>) {
     for step in list {
         match &step.kind {
-            StepKind::Call { device, tool, arguments, .. } => {
-                calls.push(WrittenCall { device: device.as_ref(), tool, arguments: Some(arguments) });
-            }
+            StepKind::Call { device, tool, .. } => calls.push(WrittenCall { device: device.as_ref(), tool }),
             StepKind::If { condition, then, otherwise } => {
                 calls.extend(looks(condition));
                 collect(then, calls);
@@ -109,7 +104,7 @@ fn collect<'a>(list: &'a [Step], calls: &mut Vec<WrittenCall<'a>>) {
 }
 
 fn looks(condition: &Condition) -> Vec<WrittenCall<'_>> {
-    let look = |device| WrittenCall { device, tool: LOOK, arguments: None };
+    let look = |device| WrittenCall { device, tool: LOOK };
     condition.screens().into_iter().map(look).collect()
 }
 
@@ -131,20 +126,6 @@ impl Steps {
         let mut calls = Vec::new();
         collect(&self.list, &mut calls);
         calls
-    }
-
-    /// The calls that can be told before the first step, because they depend on nothing but these values.
-    pub fn known_calls(&self, scope: &Map<String, Value>) -> Vec<PlannedCall> {
-        let filled = |call: WrittenCall<'_>| {
-            let fill = |value: &Value| template::fill(value, scope).ok();
-            let device = match call.device {
-                Some(device) => Some(fill(device)?.as_str()?.to_owned()),
-                None => None,
-            };
-            let Value::Object(args) = fill(&Value::Object(call.arguments?.clone()))? else { return None };
-            Some(PlannedCall { device, tool: call.tool.to_owned(), args })
-        };
-        self.calls().into_iter().filter_map(filled).collect()
     }
 
     pub fn len(&self) -> usize {

@@ -7,6 +7,7 @@
 
 mod condition;
 mod grammar;
+mod plan;
 mod report;
 mod run;
 mod template;

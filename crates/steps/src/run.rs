@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use sinew_tool::{Args, BoxFuture, ErrorKind, Outcome, ToolError};
+use sinew_tool::{Args, BoxFuture, ErrorKind, LOOK, Outcome, ToolError};
 
 use crate::condition::{Condition, compare};
 use crate::grammar::{Limits, Step, StepKind, Steps};
@@ -33,8 +33,6 @@ pub trait StepHost: Send + Sync {
     }
 }
 
-/// The tool that a condition on a screen is checked with, which is an ordinary call like every other.
-pub(crate) const LOOK: &str = "find_elements";
 /// Between two looks while a condition does not hold yet.
 const PAUSE: Duration = Duration::from_millis(250);
 

@@ -89,6 +89,12 @@ pub trait NestedCalls: Send + Sync {
     /// Who calls: the same text for the same caller, and for nobody else.
     fn principal(&self) -> &str;
 
+    /// The id of the device that was called.
+    fn device(&self) -> &str;
+
+    /// Whether the call that makes these is itself made by another tool, which waits for its answer as long as it must.
+    fn is_part(&self) -> bool;
+
     /// Calls a tool of a device that is given by id, name or `label:NAME`, or without one by the tool's folded public
     /// name. To cancel the call, drop its future.
     fn call<'a>(
@@ -98,8 +104,8 @@ pub trait NestedCalls: Send + Sync {
         args: Args,
     ) -> BoxFuture<'a, Result<Outcome, ToolError>>;
 
-    /// Asks about calls that will be made, all at once, where a person must approve them; they are not asked about again
-    /// while their arguments stay the same. Fails where one of them is denied. Nothing is sent to a device.
+    /// Asks about calls that will be made, all at once, where a person must approve them. Each of them can then be made
+    /// once without asking again. Fails where one of them is denied. Nothing is sent to a device.
     fn agree<'a>(&'a self, calls: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>>;
 
     /// The same for so long from now, whatever is left of the caller's time: for work that goes on after its call was
@@ -167,6 +173,14 @@ impl Caller for Silent {
 impl NestedCalls for Silent {
     fn principal(&self) -> &str {
         ""
+    }
+
+    fn device(&self) -> &str {
+        ""
+    }
+
+    fn is_part(&self) -> bool {
+        false
     }
 
     fn call<'a>(&'a self, _: Option<&'a str>, tool: &'a str, _: Args) -> BoxFuture<'a, Result<Outcome, ToolError>> {

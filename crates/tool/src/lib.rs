@@ -43,7 +43,7 @@ pub use error::{ErrorKind, ToolError};
 pub use family::{Family, FamilyName, Reach, TextTrust};
 pub use manifest::{Manifest, ProtocolVersion};
 pub use outcome::{Content, Outcome, ResourceLink};
-pub use tool::{Audience, Effect, Hints, Schema, Tool, ToolUse, Toolset};
+pub use tool::{Audience, Effect, Hints, LOOK, Schema, StepSource, Tool, ToolUse, Toolset};
 
 /// Tool versions follow semantic versioning.
 pub use semver::Version;

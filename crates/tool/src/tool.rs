@@ -63,6 +63,24 @@ pub struct Tool {
     pub plain: Option<Arc<Tool>>,
     /// The tools that it calls as its caller. Whoever may not see one of them does not see this tool either.
     pub uses: Vec<ToolUse>,
+    /// The steps that it runs as calls of its caller; what is secret in them is secret in its own arguments.
+    pub steps: StepSource,
+}
+
+/// The tool that a step's condition on a screen is checked with, by an ordinary call.
+pub const LOOK: &str = "find_elements";
+
+/// Where the steps of a tool come from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepSource {
+    /// It runs none.
+    #[default]
+    Nowhere,
+    /// They are part of the tool. Its arguments are the names that they may refer to.
+    Tool(Arc<Value>),
+    /// They are this argument, and call tools of the same device.
+    Argument(String),
 }
 
 /// A tool that another tool calls.
@@ -123,6 +141,7 @@ impl Tool {
             audience: Audience::Everyone,
             plain: None,
             uses: Vec::new(),
+            steps: StepSource::Nowhere,
         }
     }
 
@@ -217,6 +236,9 @@ impl Tool {
         if !self.uses.is_empty() {
             record["uses"] = json!(self.uses);
         }
+        if self.steps != StepSource::Nowhere {
+            record["steps"] = json!(self.steps);
+        }
         record
     }
 
@@ -226,6 +248,7 @@ impl Tool {
         tool.effect = record.get("effect").and_then(|effect| Effect::deserialize(effect).ok());
         tool.plain = record.get("plain").and_then(|plain| Tool::from_json(plain).ok()).map(Arc::new);
         tool.uses = record.get("uses").and_then(|uses| Vec::deserialize(uses).ok()).unwrap_or_default();
+        tool.steps = record.get("steps").and_then(|steps| StepSource::deserialize(steps).ok()).unwrap_or_default();
         Ok(tool)
     }
 

@@ -237,6 +237,10 @@ pub enum ConfigCommand {
         /// The configuration file
         #[arg(env = "SINEW_CONFIG", hide_env_values = true)]
         file: PathBuf,
+
+        /// State directory whose tokens and devices the rules are compared with [default: that of the file]
+        #[arg(long, value_name = "DIR", env = "SINEW_STATE", hide_env_values = true)]
+        state: Option<PathBuf>,
     },
     /// Print the JSON Schema of the configuration file, for editors
     Schema,

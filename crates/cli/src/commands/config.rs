@@ -1,6 +1,6 @@
 //! `sinew config`: checks a configuration file, or prints the schema of all of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sinew_api::{CheckPolicy, PolicyWarnings};
@@ -19,7 +19,7 @@ const WRONG: u8 = 2;
 
 pub async fn run(args: ConfigArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
-        ConfigCommand::Check { file } => check(&file, printer).await,
+        ConfigCommand::Check { file, state } => check(&file, state, printer).await,
         ConfigCommand::Schema => {
             print_json(&schema());
             Ok(())
@@ -27,11 +27,19 @@ pub async fn run(args: ConfigArgs, printer: Printer) -> Result<(), CliError> {
     }
 }
 
-/// Loads what `serve` loads, and opens nothing. A gateway that runs on the same state also says which rules match nothing.
-async fn check(file: &Path, printer: Printer) -> Result<(), CliError> {
+/// Loads what `serve` loads, and opens nothing. The state says for whom there is a rule and no token; a gateway that runs
+/// on it also says which rules match nothing.
+async fn check(file: &Path, state: Option<PathBuf>, printer: Printer) -> Result<(), CliError> {
     let wrong = |error: sinew_compose::Error| CliError { exit: WRONG, ..error.into() };
-    let settings = GatewayConfig::settings(file, &Overrides::default()).map_err(wrong)?;
-    let unmatched = unmatched(&settings.state, &GatewayConfig::load(file).map_err(wrong)?).await.unwrap_or_default();
+    let settings = GatewayConfig::settings(file, &Overrides { state, ..Overrides::default() }).map_err(wrong)?;
+    let config = GatewayConfig::load(file).map_err(wrong)?;
+    let unmatched = match unmatched(&settings.state, &config).await {
+        Some(unmatched) => unmatched,
+        None => {
+            let problems = sinew_gateway::check_callers(&settings.state, &config.policy).into_iter();
+            problems.map(|problem| (problem.key, problem.message)).collect()
+        }
+    };
     let warnings = GatewayConfig::policy_warnings(file, unmatched).map_err(wrong)?;
     if printer.is_json() {
         print_json(&json!({"file": file, "status": "ok", "warnings": warnings}));
@@ -44,7 +52,7 @@ async fn check(file: &Path, printer: Printer) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Selectors of the policy that match no device or tool of the gateway on this state; `None` where none runs.
+/// Selectors of the policy that match no caller, device or tool of the gateway on this state; `None` where none runs.
 async fn unmatched(state: &Path, config: &GatewayConfig) -> Option<Vec<(String, String)>> {
     let running = sinew_compose::state::find_running(state)?;
     let mut policy = config.policy.to_value();

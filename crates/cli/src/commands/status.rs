@@ -7,7 +7,7 @@ use super::boards;
 use crate::args::StatusArgs;
 use crate::client::GatewayTarget;
 use crate::error::CliError;
-use crate::terminal::{Printer, print, print_json};
+use crate::terminal::{Printer, clean, print, print_json};
 
 pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
     let target = GatewayTarget::find(&args.reach)?;
@@ -19,6 +19,7 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
     // Only administrators may see them.
     let status = client.get::<GatewayStatus>("/api/v1/status").await.ok();
     let waiting = status.as_ref().map_or(0, |status| status.waiting_boards);
+    let config_problem = status.as_ref().and_then(|status| status.config_problem.clone());
     let brokers = status.map(|status| status.brokers).unwrap_or_default();
     let count = |family: &str| devices.iter().filter(|device| device.family == family).count();
     let ready_devices = devices.iter().filter(|device| device.is_ready()).count();
@@ -26,7 +27,7 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
         print_json(&json!({
             "gateway": target.url.to_string(), "version": health.version, "ready": ready.ready,
             "reasons": ready.reasons, "devices": devices.len(), "devices_ready": ready_devices, "tools": tools,
-            "waiting_boards": waiting, "brokers": brokers,
+            "waiting_boards": waiting, "brokers": brokers, "config_problem": config_problem,
         }));
         return Ok(());
     }
@@ -44,6 +45,9 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
     page.push_str(&printer.fact("Tools", &tools.to_string()));
     if waiting > 0 {
         page.push_str(&printer.fact("Waiting boards", &format!("{waiting}; `sinew boards` lists them")));
+    }
+    if let Some(problem) = &config_problem {
+        page.push_str(&printer.fact("Configuration", &format!("{}; the one before it is in force", clean(problem))));
     }
     page.push_str(&boards::presences(&brokers));
     print(&page);

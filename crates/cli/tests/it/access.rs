@@ -126,13 +126,22 @@ fn a_changed_file_is_taken_while_the_gateway_runs_and_a_wrong_one_is_not() {
     std::fs::write(&file, format!("{base}{quiet}")).expect("written");
     becomes("deny");
     // A mistake keeps what is in force, and the next good file is taken again.
-    std::fs::write(&file, format!("{base}[[policy.rules]]\nid = 'x'\ndo = 'maybe'\n")).expect("written");
+    std::fs::write(&file, format!("{base}[[policy.rules]]\nid = 'x'\ndo = 'deny'\nrate = 30\n")).expect("written");
     let checked = gateway.check();
-    assert!(checked.code == 2 && checked.err.contains("sinew.toml:"), "{checked:?}");
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert!(checked.code == 2 && checked.err.contains("sinew.toml:5: `policy.rules.rate`: "), "{checked:?}");
+    assert!(checked.err.contains("expected a string") && checked.err.contains("for example `30/min`"), "{checked:?}");
+    let problem = || gateway.json(&["status"])["config_problem"].as_str().map(str::to_owned);
+    let ends = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !problem().is_some_and(|problem| problem.contains("`policy.rules.rate`")) {
+        assert!(std::time::Instant::now() < ends, "the status never shows the mistake");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    let page = gateway.run(&["status"]).ok().out;
+    assert!(page.contains("Configuration") && page.contains("sinew.toml:5"), "{page}");
     assert_eq!(verdict().as_deref(), Some("deny"));
     std::fs::write(&file, format!("{base}{}", quiet.replace("deny", "ask"))).expect("written");
     becomes("ask");
+    assert_eq!(problem(), None);
 }
 
 #[test]
@@ -146,6 +155,78 @@ fn a_check_warns_of_rules_that_do_nothing() {
     assert!(check.contains("`never` can never decide"), "{check}");
     assert!(check.contains("`label:kichen` matches no device"), "{check}");
     assert!(check.contains("is valid"), "{check}");
+}
+
+#[test]
+fn a_check_tells_for_whom_there_is_a_rule_and_no_token() {
+    let rules = "[[policy.rules]]\nid = 'a'\ndo = 'ask'\nwho = ['token:tablet', 'token:talbet', 'role:admin']\n\
+                 [[policy.rules]]\nid = 'b'\ndo = 'ask'\nwho = ['person:ada', 'relay:board-1']\n";
+    let RuledGateway { mut gateway, file, .. } = RuledGateway::serve(rules);
+    gateway.run(&["token", "new", "--client", "tablet"]).ok();
+    let text = std::fs::read_to_string(&file).expect("the file");
+    // The state comes from the option alone, with and without a gateway that runs there.
+    let apart = tempfile::tempdir().expect("a folder");
+    let file = apart.path().join("sinew.toml");
+    std::fs::write(&file, text.split_once('\n').expect("lines").1).expect("written");
+    let state = gateway.state.path().display().to_string();
+    let check = || run(sinew(apart.path()).args(["config", "check", "--state", &state]).arg(&file)).ok().out;
+    for is_running in [true, false] {
+        if !is_running {
+            gateway.process.kill();
+        }
+        let checked = check();
+        assert!(checked.contains("`token:talbet` is no caller") && checked.contains("`person:ada`"), "{checked}");
+        assert!(!checked.contains("`token:tablet`") && !checked.contains("`relay:board-1`"), "{checked}");
+    }
+}
+
+#[test]
+fn steps_on_a_phone_are_decided_and_recorded_one_by_one() {
+    let state = tempfile::tempdir().expect("a folder");
+    let file = state.path().join("sinew.toml");
+    let policy = "[[policy.rules]]\nid = 'no'\ntools = ['press_home']\ndo = 'deny'\n\
+                  [[policy.rules]]\nid = 'soon'\ntools = ['close_app']\ndo = 'ask'\nask = { wait = 0 }\n\
+                  [[redact]]\ntools = ['input_text']\nargs = ['/text']\n";
+    std::fs::write(&file, policy).expect("written");
+    let gateway = TestGateway::open("demo", state, &["--config", &file.display().to_string()]);
+    let steps = |steps: Value, more: &[&str]| {
+        let args = json!({"steps": steps}).to_string();
+        gateway.run(&[&["call", "virtual-phone", "run_steps", "--args", &args], more].concat())
+    };
+    let write = json!([
+        {"tool": "open_app", "arguments": {"app": "Notes"}},
+        {"tool": "click_element", "arguments": {"selector": {"description": "New note"}}},
+        {"tool": "input_text", "arguments": {"selector": {"id": "note_title"}, "text": "hunter2"}},
+        {"expect": {"screen": {"id": "note_title"}}, "within": 2000},
+    ]);
+    let done = steps(write, &[]).ok().out;
+    assert!(done.contains("3. input_text: ") && done.contains("4. expect: as expected"), "{done}");
+    let stopped = steps(json!([{"tool": "open_app", "arguments": {"app": "Clock"}}, {"tool": "press_home"}]), &[]);
+    assert!(stopped.code != 0 && stopped.err.contains("has no tool `press_home`"), "{stopped:?}");
+    let close = json!([{"tool": "close_app", "arguments": {"app": "Clock"}}]);
+    let asked = steps(close.clone(), &[]);
+    assert!(asked.code != 0 && asked.err.contains("wait for a person's approval"), "{asked:?}");
+    steps(close, &["--yes"]).ok();
+    let audit = gateway.json(&["audit"]);
+    let kept = audit.to_string();
+    assert!(!kept.contains("hunter2") && kept.contains("[redacted]"), "{kept}");
+    let rows = audit["records"].as_array().expect("records").clone();
+    let mut tools: Vec<&str> = rows.iter().filter_map(|row| row["tool"].as_str()).collect();
+    tools.retain(|tool| ["open_app", "click_element", "input_text", "close_app", "run_steps"].contains(tool));
+    assert_eq!(
+        tools,
+        [
+            "open_app",
+            "click_element",
+            "input_text",
+            "run_steps",
+            "open_app",
+            "run_steps",
+            "run_steps",
+            "close_app",
+            "run_steps"
+        ]
+    );
 }
 
 #[test]

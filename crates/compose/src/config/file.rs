@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use sinew_policy::{ExpectationFile, PolicyProblem};
-use sinew_tool::settings::{MapAccess, Setting, SettingsTable, read_table};
+use sinew_tool::settings::{Field, MapAccess, Setting, SettingsTable, read_table};
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::GatewayConfig;
@@ -52,6 +53,20 @@ impl ConfigProblem {
         }
     }
 
+    /// A value that cannot be used: also says of which key, and where its type is wrong what the key is for.
+    fn of_value(error: &toml::de::Error, text: &str, fields: &[Field]) -> ConfigProblem {
+        let mut problem = ConfigProblem::of_toml(error);
+        let keys = error.span().and_then(|span| keys_at(text, span.start)).unwrap_or_default();
+        let Some(last) = keys.last() else { return problem };
+        if !problem.message.starts_with(&format!("`{last}` ")) {
+            problem.message = format!("`{}`: {}", keys.join("."), problem.message);
+        }
+        if error.message().starts_with("invalid type") {
+            problem.message += &purpose(fields, &keys).map(|about| format!(". {about}")).unwrap_or_default();
+        }
+        problem
+    }
+
     /// The same with the file and the line, where the file has one for it.
     pub fn in_file(self, path: &Path, text: &str) -> Error {
         let start = match &self.place {
@@ -78,7 +93,8 @@ pub fn read_expectations(path: &Path) -> Result<ExpectationFile, Error> {
         .map_err(|error| Error::new(ComposeErrorKind::Config, format!("cannot read {}: {error}", path.display())))?;
     let mut expectations = ExpectationFile::default();
     let read = toml::Deserializer::parse(&text).and_then(|file| expectations.read(file));
-    read.map_err(|error| ConfigProblem::of_toml(&error).in_file(path, &text))?;
+    let fields = ExpectationFile::fields();
+    read.map_err(|error| ConfigProblem::of_value(&error, &text, &fields).in_file(path, &text))?;
     if expectations.expect.is_empty() {
         let problem = "it has no `[[expect]]` table; each says `who`, `tool` and `verdict`";
         return Err(Error::new(ComposeErrorKind::Config, format!("{}: {problem}", path.display())));
@@ -120,7 +136,9 @@ impl GatewayConfig {
     pub fn parse(text: &str) -> Result<GatewayConfig, ConfigProblem> {
         let file = toml::Deserializer::parse(text).map_err(|error| ConfigProblem::of_toml(&error))?;
         let mut config = GatewayConfig::default();
-        read_table(&mut ConfigFile(&mut config), file).map_err(|error| ConfigProblem::of_toml(&error))?;
+        let fields = GatewayConfig::fields();
+        read_table(&mut ConfigFile(&mut config), file)
+            .map_err(|error| ConfigProblem::of_value(&error, text, &fields))?;
         for (old, table) in MOVED {
             let key = old.replace('_', "-");
             let moved = format!("{table}.{key}");
@@ -130,6 +148,37 @@ impl GatewayConfig {
         }
         Ok(config)
     }
+}
+
+/// The keys that lead to the value at this byte, without numbers of tables in a list.
+fn keys_at(text: &str, at: usize) -> Option<Vec<String>> {
+    fn search(value: &Spanned<DeValue<'_>>, at: usize, keys: &mut Vec<String>) -> bool {
+        let is_inside = match value.get_ref() {
+            DeValue::Table(table) => search_table(table, at, keys),
+            DeValue::Array(list) => list.iter().any(|item| search(item, at, keys)),
+            _ => false,
+        };
+        is_inside || value.span().contains(&at)
+    }
+    fn search_table(table: &DeTable<'_>, at: usize, keys: &mut Vec<String>) -> bool {
+        table.iter().any(|(name, value)| {
+            keys.push(name.get_ref().to_string());
+            let is_inside = search(value, at, keys);
+            if !is_inside {
+                keys.pop();
+            }
+            is_inside
+        })
+    }
+    let mut keys = Vec::new();
+    search_table(DeTable::parse(text).ok()?.get_ref(), at, &mut keys).then_some(keys)
+}
+
+/// What the setting at the end of these keys is for.
+fn purpose(fields: &[Field], keys: &[String]) -> Option<String> {
+    let (first, rest) = keys.split_first()?;
+    let field = fields.iter().find(|field| field.name == *first)?;
+    if rest.is_empty() { Some(field.about.clone()) } else { purpose(&field.inside, rest) }
 }
 
 /// Where a key stands.

@@ -12,20 +12,34 @@ use super::approvals::{Answer, Asking, Binding, CallIdentity};
 use super::authorize::{MAX_SHOWN_ARGS, denied, patience, too_long_to_approve, unix_ms};
 use super::{ApprovalRequest, Lens};
 use crate::gateway::Gateway;
-use crate::nested::AsCaller;
+use crate::nested::{AgreedCall, AsCaller};
+use crate::principal::Role;
 use crate::route::{self, RequestedTool, Target};
 use crate::snapshot::Holder;
 use crate::store::hex;
 use crate::view::Shape;
 
-/// Whoever goes on after its call was answered asks again and again, so that it can be stopped in between.
-const DETACHED_PATIENCE: Duration = Duration::from_secs(2);
+/// Whoever asks again and again says in between that it waits.
+const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+
+impl AsCaller {
+    /// How long a person may take to agree.
+    fn patience(&self, decision: &Decision<'_>) -> Duration {
+        match () {
+            () if self.asks_again => SHORT_PATIENCE,
+            () if self.nesting.is_detached => decision.ask.wait.min(self.deadline.time_left()),
+            () => patience(&self.who, decision, self.deadline.whole_time()),
+        }
+    }
+}
 
 impl Gateway {
     /// Asks once for all of these calls that a person must approve. Calls to labels, and calls whose tool is not there
     /// now, are asked about when they are made.
     pub(crate) async fn agree(&self, caller: &AsCaller, calls: &[PlannedCall]) -> Result<(), ToolError> {
         let (snapshot, lens) = (self.snapshot(), self.lens(&caller.who));
+        let policy = lens.in_force().version();
+        let mut agreed = caller.nesting.agreed.unused();
         let mut waiting = Vec::new();
         let mut shown = Vec::new();
         let mut wait = None;
@@ -42,39 +56,34 @@ impl Gateway {
             match decision.verdict {
                 Verdict::Allow => {}
                 Verdict::Deny => return Err(denied(holder, &decision.reason)),
-                Verdict::Ask
-                    if caller
-                        .nesting
-                        .agreed
-                        .contains(in_force.policy().version(), &CallIdentity::of(holder, &args)) => {}
+                Verdict::Ask if caller.who.role == Role::Admin && caller.confirms(call.device.as_deref()) => {}
                 Verdict::Ask => {
-                    let patience = match caller.nesting.is_detached {
-                        true => DETACHED_PATIENCE,
-                        false => patience(&caller.who, &decision, caller.time_left()),
-                    };
+                    let call = AgreedCall { policy: policy.clone(), call: CallIdentity::of(holder, &args) };
+                    if call.take_from(&mut agreed) {
+                        continue;
+                    }
+                    let patience = caller.patience(&decision);
                     wait = Some(wait.map_or(patience, |other: Duration| other.min(patience)));
-                    waiting.push(CallIdentity::of(holder, &args));
+                    waiting.push(call);
                     shown.push(describe(&lens, holder, &args, &decision));
                 }
             }
         }
-        let (Some(wait), Some(first)) = (wait, waiting.first()) else { return Ok(()) };
+        let (Some(wait), Some(AgreedCall { call: first, .. })) = (wait, waiting.first()) else { return Ok(()) };
         // No tool has the digest of a list, so that approving the steps approves nothing else.
-        let tools = waiting.iter().map(|call| json!([call.device, call.tool.hex()]));
+        let tools = waiting.iter().map(|AgreedCall { call, .. }| json!([call.device, call.tool.hex()]));
         let tools: Vec<Value> = [json!(caller.tool)].into_iter().chain(tools).collect();
-        let args: Vec<Value> = waiting.iter().map(|call| json!(call.args.hex())).collect();
+        let args: Vec<Value> = waiting.iter().map(|agreed| json!(agreed.call.args.hex())).collect();
         let call = CallIdentity {
             device: first.device.clone(),
             tool: Digest::of(&json!(tools)),
             args: Digest::of(&json!(args)),
         };
-        let binding =
-            Binding { principal: caller.who.id.clone(), policy: lens.in_force().policy().version().to_owned(), call };
+        let binding = Binding { principal: caller.who.id.clone(), policy: policy.clone(), call };
         let Some(on) = snapshot.devices.iter().find(|entry| entry.info.key.0 == first.device) else { return Ok(()) };
         let shown = Value::Array(shown).to_string();
         // Keyed, as in every record: a plain digest gives short secrets away.
         let args_digest = hex(&self.recorder().key.digest(json!(binding.call.args.hex()).to_string().as_bytes()));
-        let policy = binding.policy.clone();
         if shown.len() > MAX_SHOWN_ARGS {
             return Err(too_long_to_approve(&caller.tool, &on.title(), shown.len()));
         }
@@ -82,16 +91,16 @@ impl Gateway {
             id: String::new(),
             principal: caller.who.name.clone(),
             device: on.title(),
-            tool: clean_line(&format!("{} (steps of a routine)", caller.tool), 128),
+            tool: clean_line(&format!("{} (its steps)", caller.tool), 128),
             args: shown,
             reason: format!("{} of its steps must be approved", waiting.len()),
             keep: Duration::ZERO,
             at: unix_ms(),
         };
         let asking = Asking { binding, on: on.id.clone(), request, args_digest, who: caller.who.clone() };
-        match self.access().approvals.ask(asking, wait).await? {
+        match caller.deadline.pause(wait, self.access().approvals.ask(asking, wait)).await? {
             Answer::Approved(_) => {
-                caller.nesting.agreed.add(&policy, waiting);
+                caller.nesting.agreed.add(waiting);
                 Ok(())
             }
             Answer::Denied { by } => {
@@ -101,7 +110,7 @@ impl Gateway {
             Answer::Waiting { id } => {
                 let message = format!(
                     "steps of `{}` wait for a person's approval; nothing was sent. An administrator approves them with \
-                     `sinew approvals approve {id}`",
+                     `sinew approvals approve {id}`; then repeat this call unchanged within ten minutes",
                     caller.tool
                 );
                 Err(ToolError::new(ErrorKind::ApprovalNeeded, message).with_details(json!({"approval": id})))
@@ -132,7 +141,7 @@ impl Gateway {
 
 /// One of the calls, as a person is shown it.
 fn describe(lens: &Lens, holder: Holder<'_>, args: &sinew_tool::Args, decision: &Decision<'_>) -> Value {
-    let shown = lens.in_force().redact(holder, args).unwrap_or_else(|| args.clone());
+    let shown = lens.shown(holder, args);
     let (tool, device) = (&holder.offered.tool.name, holder.entry.title());
     json!({"tool": tool, "device": device, "arguments": shown, "why": decision.reason.text()})
 }

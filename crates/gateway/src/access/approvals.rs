@@ -5,7 +5,7 @@
 //! approves nothing.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -68,7 +68,7 @@ pub(crate) struct Asking {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Binding {
     pub(crate) principal: String,
-    pub(crate) policy: String,
+    pub(crate) policy: Arc<str>,
     pub(crate) call: CallIdentity,
 }
 

@@ -8,8 +8,8 @@ use sinew_tool::text::clean_line;
 use sinew_tool::{Args, Digest, ErrorKind, ToolError};
 
 use super::approvals::{Answer, Approved, Asking, Binding, CallIdentity};
-use super::{Access, ApprovalRequest, Lens};
-use crate::nested::AgreedCalls;
+use super::{Access, ApprovalRequest, Lens, PolicyInForce};
+use crate::nested::{AgreedCall, AgreedCalls};
 use crate::principal::{Principal, Role};
 use crate::record::CallRecord;
 use crate::snapshot::Holder;
@@ -47,6 +47,13 @@ pub(crate) struct Agreement<'a> {
     pub(crate) calls: &'a AgreedCalls,
 }
 
+impl Agreement<'_> {
+    fn spend(&self, in_force: &PolicyInForce, holder: Holder<'_>, args: &Args) -> bool {
+        let call = AgreedCall { policy: in_force.version().clone(), call: CallIdentity::of(holder, args) };
+        self.calls.spend(&call)
+    }
+}
+
 impl Access {
     /// Whether the call may be made, after asking a person where the policy says so.
     pub(crate) async fn authorize(&self, call: ProposedCall<'_>, record: &mut CallRecord) -> Result<Permit, ToolError> {
@@ -56,7 +63,7 @@ impl Access {
         let decision = in_force.policy().decide(&plan, args, in_force.local_time());
         let verdict = |approval: &str| {
             let (word, reason) = (decision.verdict.word(), decision.reason.text());
-            format!("{word} by {reason}{approval}; policy {}", in_force.policy().version())
+            format!("{word} by {reason}{approval}; policy {}", in_force.version())
         };
         record.note_decision(&verdict(""));
         let must_ask = match decision.verdict {
@@ -65,7 +72,7 @@ impl Access {
                 record.note_decision(&verdict(", confirmed by the caller"));
                 false
             }
-            Verdict::Ask if agreement.calls.contains(in_force.policy().version(), &CallIdentity::of(holder, args)) => {
+            Verdict::Ask if agreement.spend(in_force, holder, args) => {
                 record.note_decision(&verdict(", approved as a part of a larger call"));
                 false
             }
@@ -98,13 +105,12 @@ impl Access {
     ) -> Result<Approved, ToolError> {
         let ProposedCall { who, lens, holder, args, .. } = call;
         let tool = &holder.offered.tool;
-        let value = Value::Object(args.clone());
         let binding = Binding {
             principal: who.id.clone(),
-            policy: lens.in_force().policy().version().to_owned(),
+            policy: lens.in_force().version().clone(),
             call: CallIdentity::of(holder, args),
         };
-        let shown = lens.in_force().redact(holder, args).map_or(value, Value::Object).to_string();
+        let shown = Value::Object(lens.shown(holder, args)).to_string();
         if shown.len() > MAX_SHOWN_ARGS {
             return Err(too_long_to_approve(&tool.name, &holder.entry.title(), shown.len()));
         }
@@ -162,9 +168,9 @@ pub(super) fn too_long_to_approve(tool: &str, title: &str, bytes: usize) -> Tool
 impl Lens {
     /// The view of the caller as it is now, where a call that a person approved under the view before is still allowed.
     pub(crate) fn still_permits(self, now: Lens, holder: Holder<'_>, args: &Args) -> Result<Lens, ToolError> {
-        let (before, policy) = (self.in_force().policy(), now.in_force().policy());
-        let decision = policy.decide(&now.plan(holder), args, now.in_force().local_time());
-        if before.version() == policy.version() && now.sees(holder) && decision.verdict != Verdict::Deny {
+        let (before, after) = (self.in_force(), now.in_force());
+        let decision = after.policy().decide(&now.plan(holder), args, after.local_time());
+        if before.version() == after.version() && now.sees(holder) && decision.verdict != Verdict::Deny {
             return Ok(now);
         }
         let (tool, title) = (&holder.offered.tool.name, holder.entry.title());

@@ -8,6 +8,7 @@ use crate::gateway::Gateway;
 use crate::identity::unknown_device;
 use crate::principal::Principal;
 use crate::snapshot::Holder;
+use crate::token_labels;
 
 /// What a tool does, and who says so.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +31,7 @@ pub struct CallExplanation {
 }
 
 impl Gateway {
-    /// Which selectors of a policy match none of the devices and tools that are known now.
+    /// Which selectors of a policy match none of the callers, devices and tools that are known now.
     pub fn check_policy(&self, settings: &PolicySettings) -> Vec<PolicyProblem> {
         let snapshot = self.snapshot();
         let in_force = self.access().in_force();
@@ -43,7 +44,10 @@ impl Gateway {
             let tools = entry.offer.tools.iter().map(|offered| in_force.tool_facts(Holder { entry, offered }));
             (in_force.device_facts(entry, kind, labels), tools.collect())
         });
-        settings.check_against(devices)
+        let tokens = self.tokens().names();
+        let mut problems = settings.check_callers(|name| token_labels::may_be_caller(name, &tokens));
+        problems.extend(settings.check_against(devices));
+        problems
     }
 
     /// What happens to calls of dangerous tools that no rule is about.

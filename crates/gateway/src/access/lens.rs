@@ -21,7 +21,7 @@ pub(crate) struct Lens {
 /// Callers with equal keys see the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LensKey {
-    policy: String,
+    policy: Arc<str>,
     rights: Arc<Rights>,
     sees_user_tools: bool,
 }
@@ -57,10 +57,14 @@ impl Lens {
 
     pub(crate) fn key(&self) -> LensKey {
         LensKey {
-            policy: self.in_force.policy().version().to_owned(),
+            policy: self.in_force.version().clone(),
             rights: self.rights.clone(),
             sees_user_tools: self.sees_user_tools,
         }
+    }
+
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
     }
 
     pub(crate) fn in_force(&self) -> &Arc<PolicyInForce> {

@@ -5,18 +5,21 @@ mod approvals;
 mod authorize;
 mod explain;
 mod lens;
+mod secrets;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use serde_json::json;
 use sinew_policy::{
     CallerFacts, CallerKind, DeviceFacts, EffectRule, EffectSource, Limiter, LocalTime, Plan, Policy, PolicyProblem,
     PolicySettings, RedactionRule, Rights, Severity, ToolFacts, ToolOrigin, Verdict, check_effects, check_redactions,
     effect_of, hinted_effect,
 };
-use sinew_tool::{Admission, Args, DeviceId, Effect, TextTrust};
+use sinew_tool::settings::Setting;
+use sinew_tool::{Admission, Args, DeviceId, Digest, Effect, TextTrust};
 use tokio::time::Instant;
 
 use crate::builtin;
@@ -29,6 +32,7 @@ pub(crate) use approvals::{Asking, CallApprovals, CallIdentity, not_waiting};
 pub(crate) use authorize::{Agreement, ProposedCall};
 pub use explain::{CallExplanation, ToolEffect};
 pub(crate) use lens::{Lens, LensKey};
+pub(crate) use secrets::CallSecrets;
 
 /// Plans and callers that are remembered. Beyond this they are forgotten together and made again when needed.
 const MAX_PLANS: usize = 50_000;
@@ -61,6 +65,13 @@ impl AccessSettings {
         problems
     }
 
+    fn version(&self) -> Arc<str> {
+        let effects: Vec<_> = self.effects.iter().map(Setting::to_value).collect();
+        let redactions: Vec<_> = self.redactions.iter().map(Setting::to_value).collect();
+        let all = json!([self.policy.to_value(), effects, redactions, self.approve_all]);
+        Digest::of(&all).short(16).into()
+    }
+
     /// Rules that name tools of the gateway itself, which every caller may call: each sees only its own devices in them.
     fn rules_about_built_in_tools(&self) -> impl Iterator<Item = PolicyProblem> {
         self.policy.rules.iter().enumerate().filter_map(|(index, rule)| {
@@ -85,6 +96,8 @@ pub(crate) struct Access {
 
 /// A policy, and what was worked out from it so far.
 pub(crate) struct PolicyInForce {
+    /// Changes with everything that the configuration says about access.
+    version: Arc<str>,
     policy: Policy,
     effects: Vec<EffectRule>,
     redactions: Vec<RedactionRule>,
@@ -148,6 +161,7 @@ impl PolicyInForce {
             return Err(problems);
         }
         let zone = zone(settings.policy.timezone.as_deref()).unwrap_or(jiff::tz::TimeZone::UTC);
+        let version = settings.version();
         let policy = Policy::new(settings.policy)?;
         let rules = &policy.settings().rules;
         let denies = [Some(Verdict::Deny)];
@@ -158,6 +172,7 @@ impl PolicyInForce {
             || rules.iter().any(|rule| denies.contains(&rule.r#do) || denies.contains(&rule.r#else));
         let has_hours = rules.iter().any(|rule| rule.hours.is_some());
         Ok(PolicyInForce {
+            version,
             effects: settings.effects,
             redactions: settings.redactions,
             approve_all: settings.approve_all,
@@ -172,6 +187,11 @@ impl PolicyInForce {
 
     pub(crate) fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// Approvals are bound to it.
+    pub(crate) fn version(&self) -> &Arc<str> {
+        &self.version
     }
 
     pub(crate) fn rights_of(&self, who: &Principal) -> Arc<Rights> {
@@ -237,8 +257,8 @@ impl PolicyInForce {
         }
     }
 
-    /// The arguments of a call as people may see them; `None` where nothing in them is secret.
-    pub(crate) fn redact(&self, holder: Holder<'_>, args: &Args) -> Option<Args> {
+    /// The arguments of a call without what schema and rules mark in them; `None` where they mark nothing.
+    fn redact_marked(&self, holder: Holder<'_>, args: &Args) -> Option<Args> {
         let schema = holder.offered.secrets.as_deref();
         let rules: Vec<&RedactionRule> = match self.redactions.is_empty() {
             true => Vec::new(),

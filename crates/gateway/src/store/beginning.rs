@@ -38,9 +38,9 @@ impl ChainBeginning {
         if format == UNKEYED_FORMAT {
             take_over_unsealed(db, key)?;
         }
-        let first = match chain::seals_after(db, 0, 1)?.first() {
+        let first = match chain::seals_after(db, key, 0, 1)?.first() {
             Some(seal) => seal.first,
-            None => chain::first_record(db)?.unwrap_or(ChainHead::load(db)?.0.id.saturating_add(1)),
+            None => chain::first_record(db)?.unwrap_or(ChainHead::load(db, key)?.0.id.saturating_add(1)),
         };
         let unkeyed = last_unkeyed(db, key)?.unwrap_or(ChainHead::begin(first.saturating_sub(1)));
         let beginning = ChainBeginning { first, unkeyed };
@@ -56,8 +56,8 @@ impl ChainBeginning {
 /// Seals the records that a gateway of the format before left without a seal, and says so in the chain: nothing proves
 /// that they are as it wrote them.
 fn take_over_unsealed(db: &Connection, key: &AuditKey) -> rusqlite::Result<()> {
-    let (head, _) = ChainHead::load(db)?;
-    let first = chain::first_unsealed(db, head)?;
+    let (head, _) = ChainHead::load(db, key)?;
+    let first = chain::first_unsealed(db, key, head)?;
     match head.id - first + 1 {
         ..=0 => Ok(()),
         1..=SEAL_RECORDS => {
@@ -76,7 +76,7 @@ fn take_over_unsealed(db: &Connection, key: &AuditKey) -> rusqlite::Result<()> {
 
 /// The last record without a keyed hash that a genuine seal covers.
 fn last_unkeyed(db: &Connection, key: &AuditKey) -> rusqlite::Result<Option<ChainHead>> {
-    let Some(seal) = chain::last_seal(db)?.filter(|seal| seal.is_genuine(key)) else { return Ok(None) };
+    let Some(seal) = chain::last_seal(db, key)? else { return Ok(None) };
     let sql = "SELECT id, hash FROM audit WHERE version = 1 AND length(hash) = 32 AND id BETWEEN 1 AND ?
                ORDER BY id DESC LIMIT 1";
     db.query_row(sql, [seal.last], |row| Ok(ChainHead { id: row.get(0)?, hash: row.get(1)? })).optional()

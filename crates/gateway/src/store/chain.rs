@@ -15,12 +15,19 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use sinew_tool::DeviceId;
 
+use super::writer::SEAL_RECORDS;
 use crate::shared::{AuditRow, KeptArgs, RecordKind};
 
 pub(crate) type Hash = [u8; 32];
 
 /// Counts up when the fields of a record, their order or their hash change.
 pub(super) const VERSION: i64 = 2;
+
+/// No gateway leaves half as many records without a seal.
+const MAX_UNSEALED: i64 = 2 * SEAL_RECORDS;
+
+/// More records than any gateway writes.
+const MAX_ID: i64 = 1 << 53;
 
 /// What the first record follows.
 const GENESIS: Hash = [0; 32];
@@ -81,11 +88,13 @@ impl ChainHead {
     }
 
     /// Where the chain of this store goes on, and the newest records that a seal covers and that are gone.
-    pub(super) fn load(db: &Connection) -> rusqlite::Result<(ChainHead, Option<(i64, i64)>)> {
-        let newest = "SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1";
+    pub(super) fn load(db: &Connection, key: &AuditKey) -> rusqlite::Result<(ChainHead, Option<(i64, i64)>)> {
+        let sealed = last_seal(db, key)?;
+        // Somebody may have put a record far away, where the chain would never come.
+        let farthest = sealed.as_ref().map_or(MAX_ID, |seal| seal.last + MAX_UNSEALED);
+        let newest = "SELECT id, hash FROM audit WHERE id <= ? ORDER BY id DESC LIMIT 1";
         let newest: Option<(i64, Option<Hash>)> =
-            db.query_row(newest, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        let sealed = last_seal(db)?;
+            db.query_row(newest, [farthest], |row| Ok((row.get(0)?, row.get(1).unwrap_or(None)))).optional()?;
         let (id, hash) = newest.unwrap_or((0, None));
         Ok(match (sealed, hash) {
             // Everything that was sealed was on the disk, so the records after `id` were removed.
@@ -328,7 +337,8 @@ impl AuditSeal {
     }
 
     pub(super) fn insert(&self, db: &Connection) -> rusqlite::Result<()> {
-        let mut insert = db.prepare_cached("INSERT INTO seals (last, first, hash, at, mac) VALUES (?, ?, ?, ?, ?)")?;
+        let mut insert =
+            db.prepare_cached("INSERT OR REPLACE INTO seals (last, first, hash, at, mac) VALUES (?, ?, ?, ?, ?)")?;
         insert.execute(params![self.last, self.first, self.hash(), self.at, unhex(&self.mac)]).map(drop)
     }
 
@@ -340,9 +350,16 @@ impl AuditSeal {
     }
 }
 
-pub(super) fn last_seal(db: &Connection) -> rusqlite::Result<Option<AuditSeal>> {
-    let sql = "SELECT last, first, hash, at, mac FROM seals ORDER BY last DESC LIMIT 1";
-    db.query_row(sql, [], AuditSeal::read).optional()
+/// The last seal that was made with the key; anybody who writes to the file can add others.
+pub(super) fn last_seal(db: &Connection, key: &AuditKey) -> rusqlite::Result<Option<AuditSeal>> {
+    let mut select = db.prepare("SELECT last, first, hash, at, mac FROM seals ORDER BY last DESC")?;
+    for seal in select.query_map([], AuditSeal::read)? {
+        let seal = seal?;
+        if seal.is_genuine(key) {
+            return Ok(Some(seal));
+        }
+    }
+    Ok(None)
 }
 
 /// The first record of the chain.
@@ -351,18 +368,23 @@ pub(super) fn first_record(db: &Connection) -> rusqlite::Result<Option<i64>> {
 }
 
 /// The first record that no seal covers yet.
-pub(super) fn first_unsealed(db: &Connection, head: ChainHead) -> rusqlite::Result<i64> {
-    Ok(match last_seal(db)? {
+pub(super) fn first_unsealed(db: &Connection, key: &AuditKey, head: ChainHead) -> rusqlite::Result<i64> {
+    Ok(match last_seal(db, key)? {
         Some(seal) => seal.last + 1,
         None => first_record(db)?.unwrap_or(head.id + 1),
     })
 }
 
-/// The seals after the one of the record `last`, oldest first.
-pub(super) fn seals_after(db: &Connection, last: i64, limit: i64) -> rusqlite::Result<Vec<AuditSeal>> {
-    let mut select =
-        db.prepare_cached("SELECT last, first, hash, at, mac FROM seals WHERE last > ? ORDER BY last LIMIT ?")?;
-    select.query_map([last, limit], AuditSeal::read)?.collect()
+/// The genuine seals after the one of the record `last`, oldest first.
+pub(super) fn seals_after(
+    db: &Connection,
+    key: &AuditKey,
+    last: i64,
+    limit: usize,
+) -> rusqlite::Result<Vec<AuditSeal>> {
+    let mut select = db.prepare_cached("SELECT last, first, hash, at, mac FROM seals WHERE last > ? ORDER BY last")?;
+    let seals = select.query_map([last], AuditSeal::read)?;
+    seals.filter(|seal| seal.as_ref().map_or(true, |seal| seal.is_genuine(key))).take(limit).collect()
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -91,7 +91,7 @@ impl Store {
         let loaded = rows::load(&mut db, is_pinned).map_err(refused)?;
         let waiting_events = Arc::new(AtomicUsize::new(0));
         let health = Arc::new(StoreHealth::default());
-        let seals = SealOutput::open(&db, file, seals).map_err(|source| {
+        let seals = SealOutput::open(&db, file, &key, seals).map_err(|source| {
             let path = file.unwrap_or(Path::new(":memory:")).with_file_name(seals::FILE);
             OpenError::Io { what: "open the seals of the audit in", path, source }
         })?;
@@ -184,7 +184,8 @@ impl Store {
     }
 
     pub(crate) async fn last_seal(&self) -> Result<Option<AuditSeal>, ToolError> {
-        self.read(chain::last_seal).await
+        let key = self.key.clone();
+        self.read(move |db| chain::last_seal(db, &key)).await
     }
 
     /// Reads the whole audit, page by page, and says whether it is as it was written.
@@ -300,6 +301,25 @@ impl Drop for Store {
 /// Checks the store of a state directory that no gateway uses, if it has one, and changes nothing.
 pub(crate) fn check_closed(dir: &Path) -> Result<(), OpenError> {
     file::check(&dir.join("gateway.db"))
+}
+
+/// Whether the store of a state directory has records that only their key proves.
+pub(crate) fn needs_key(dir: &Path) -> bool {
+    let file = dir.join("gateway.db");
+    let Ok(db) = file::open_reader(&StoreLocation::File(file)) else { return false };
+    ["chain_beginning", "seals"].iter().any(|table| {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM {table})");
+        // Formats before the chain have neither.
+        db.query_row(&sql, [], |row| row.get(0)).unwrap_or(false)
+    })
+}
+
+/// The names of the callers with a token in a state directory; `None` where it has no store that can be read.
+pub(crate) fn callers(dir: &Path) -> Option<Vec<String>> {
+    let file = dir.join("gateway.db");
+    let db = file::open_reader(&StoreLocation::File(file)).ok()?;
+    let sql = "SELECT iif(label = '', id, label) FROM tokens WHERE role <> 'device'";
+    db.prepare(sql).ok()?.query_map([], |row| row.get(0)).ok()?.collect::<rusqlite::Result<_>>().ok()
 }
 
 /// Verifies the audit of a state directory that no gateway uses.

@@ -104,27 +104,29 @@ pub(super) fn events(
         Some(_) => {
             "SELECT seq, at, device, topic, body, nth FROM events WHERE seq > ?1 AND device = ?3 ORDER BY seq LIMIT ?2"
         }
-        None => "SELECT seq, at, device, topic, body, seq FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        None => "SELECT seq, at, device, topic, body, nth FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
     })?;
-    let rows: Vec<(StoredEvent, u64)> = match device {
+    let rows: Vec<StoredEvent> = match device {
         Some(device) => {
             select.query_map(params![from, as_limit(limit), device.as_str()], event)?.collect::<Result<_, _>>()?
         }
         None => select.query_map(params![from, as_limit(limit)], event)?.collect::<Result<_, _>>()?,
     };
-    let (Some((_, first)), Some((newest, last))) = (rows.first(), rows.last()) else {
+    let number = |event: &StoredEvent| if device.is_some() { event.nth } else { event.seq };
+    let (Some(first), Some(newest)) = (rows.first(), rows.last()) else {
         let next = since.unwrap_or(Cursor { seq: 0, nth: device.map(|_| 0) }).to_string();
         return Ok(EventPage { events: Vec::new(), next, dropped: 0 });
     };
+    let (first, last) = (number(first), number(newest));
     let before = match (since, device) {
         (None, _) => first - 1,
         (Some(cursor), None) => cursor.seq,
         (Some(Cursor { nth: Some(nth), .. }), Some(_)) => nth,
         (Some(cursor), Some(device)) => nth_at(db, device, cursor.seq)?.unwrap_or(first - 1),
     };
-    let next = Cursor { seq: newest.seq, nth: device.map(|_| *last) }.to_string();
+    let next = Cursor { seq: newest.seq, nth: device.map(|_| last) }.to_string();
     let dropped = last.saturating_sub(before).saturating_sub(rows.len() as u64);
-    Ok(EventPage { events: rows.into_iter().map(|(event, _)| event).collect(), next, dropped })
+    Ok(EventPage { events: rows, next, dropped })
 }
 
 /// The number of the device's last kept event up to `seq`.
@@ -134,16 +136,16 @@ fn nth_at(db: &Connection, device: &DeviceId, seq: u64) -> rusqlite::Result<Opti
     select.query_row(params![device.as_str(), seq], |row| row.get(0)).optional()
 }
 
-fn event(row: &Row<'_>) -> rusqlite::Result<(StoredEvent, u64)> {
+fn event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
     let body: String = row.get(4)?;
-    let event = StoredEvent {
+    Ok(StoredEvent {
         seq: row.get(0)?,
         at: row.get(1)?,
         device: row.get(2)?,
         topic: row.get(3)?,
         body: serde_json::from_str(&body).unwrap_or(Value::Null),
-    };
-    Ok((event, row.get(5)?))
+        nth: row.get(5)?,
+    })
 }
 
 fn as_limit(limit: usize) -> i64 {

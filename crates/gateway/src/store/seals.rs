@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 use tokio::sync::broadcast;
 
-use super::chain::{AuditSeal, first_record, seals_after};
+use super::chain::{AuditKey, AuditSeal, first_record, seals_after};
 
 /// One seal a line, as JSON, oldest first.
 pub(super) const FILE: &str = "audit.seals";
@@ -45,13 +45,14 @@ impl SealOutput {
     pub(super) fn open(
         db: &Connection,
         store: Option<&Path>,
+        key: &AuditKey,
         listeners: broadcast::Sender<AuditSeal>,
     ) -> io::Result<(SealOutput, Option<usize>)> {
         let Some(store) = store else { return Ok((SealOutput { listeners, thread: None, first_written: None }, None)) };
         let is_gone = !store.with_file_name(FILE).exists() && first_record(db).map_err(io::Error::other)?.is_some();
         let mut file = SealFile::open(store)?;
-        let last = last_in_file(&file.path)?;
-        let missing = seals_after(db, last, i64::MAX).map_err(io::Error::other)?;
+        let last = last_in_file(&file.path, key)?;
+        let missing = seals_after(db, key, last, usize::MAX).map_err(io::Error::other)?;
         let lost = (is_gone || !may_be_on_their_way(missing.len(), last == 0)).then_some(missing.len());
         if let Some(lost) = lost {
             tracing::error!(path = %file.path.display(), lost, "the file with the seals of the audit was removed or shortened");
@@ -174,6 +175,7 @@ pub(super) fn read_file(path: &Path) -> io::Result<Option<impl Iterator<Item = R
 }
 
 /// The last record that the file has a seal for.
-fn last_in_file(path: &Path) -> io::Result<i64> {
-    Ok(read_file(path)?.into_iter().flatten().filter_map(Result::ok).map(|seal| seal.last).max().unwrap_or(0))
+fn last_in_file(path: &Path, key: &AuditKey) -> io::Result<i64> {
+    let seals = read_file(path)?.into_iter().flatten().filter_map(Result::ok).filter(|seal| seal.is_genuine(key));
+    Ok(seals.map(|seal| seal.last).max().unwrap_or(0))
 }

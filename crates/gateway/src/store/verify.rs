@@ -44,20 +44,20 @@ impl Verification {
     pub(super) fn begin(db: &Connection, key: AuditKey, written: Option<ChainHead>) -> rusqlite::Result<Verification> {
         let mut report = AuditReport::default();
         let newest: i64 = db.query_row("SELECT coalesce(max(id), 0) FROM audit", [], |row| row.get(0))?;
-        let sealed = last_seal(db)?;
+        let sealed = last_seal(db, &key)?;
         let until = newest.max(sealed.as_ref().map_or(0, |seal| seal.last)).max(written.map_or(0, |head| head.id));
         report.seals = db.query_row("SELECT count(*) FROM seals", [], |row| row.get(0))?;
         report.sealed_until = sealed.map(|seal| seal.last);
-        let first_seal = seals_after(db, 0, 1)?.into_iter().next();
+        let first_seal = seals_after(db, &key, 0, 1)?.into_iter().next();
         let stated = ChainBeginning::load(db, &key)?;
         let begins = match (stated, &first_seal) {
             (Some(stated), _) => stated.first,
             (None, Some(seal)) => seal.first,
-            (None, None) => first_record(db)?.unwrap_or(until + 1),
+            (None, None) => first_record(db)?.unwrap_or(until.saturating_add(1)),
         };
         let unchained = "SELECT count(*) FROM audit WHERE hash IS NULL AND id > 0 AND id < ?";
         report.unchained = db.query_row(unchained, [begins], |row| row.get(0))?;
-        let at = ChainHead::begin(begins - 1);
+        let at = ChainHead::begin(begins.saturating_sub(1));
         let unkeyed = stated.map_or(at, |stated| stated.unkeyed);
         let mut verification = Verification { key, report, at, next_seal: None, removal: 0, unkeyed, until };
         if stated.is_none() {
@@ -68,7 +68,7 @@ impl Verification {
         verification.check_seals(db, stated.map(|stated| stated.first))?;
         verification.check_outsiders(db, begins)?;
         verification.check_unsealed(begins);
-        verification.next_seal = seals_after(db, verification.at.id, 1)?.into_iter().next();
+        verification.next_seal = seals_after(db, &verification.key, verification.at.id, 1)?.into_iter().next();
         verification.skip_pruned(db)?;
         Ok(verification)
     }
@@ -89,10 +89,10 @@ impl Verification {
                 self.problem(
                     AuditFault::Seal,
                     first,
-                    format!("no seal covers the records {expected} to {}", first - 1),
+                    format!("no seal covers the records {expected} to {}", first.saturating_sub(1)),
                 );
             }
-            expected = Some(last + 1);
+            expected = Some(last.saturating_add(1));
         }
         Ok(())
     }
@@ -110,9 +110,9 @@ impl Verification {
 
     /// The gateway never leaves more records without a seal than one seal covers.
     fn check_unsealed(&mut self, begins: i64) {
-        let first = self.report.sealed_until.map_or(begins, |last| last + 1);
+        let first = self.report.sealed_until.map_or(begins, |last| last.saturating_add(1));
         let last = self.until;
-        if last - first >= SEAL_RECORDS {
+        if last.saturating_sub(first) >= SEAL_RECORDS {
             let text =
                 format!("no seal covers the records {first} to {last}: the gateway leaves at most {SEAL_RECORDS}");
             self.problem(AuditFault::Seal, first, text);
@@ -209,11 +209,11 @@ impl Verification {
             }
             if self.next_seal.as_ref().is_some_and(|seal| seal.last <= self.at.id) {
                 self.reach_seal();
-                self.next_seal = seals_after(db, self.at.id, 1)?.into_iter().next();
+                self.next_seal = seals_after(db, &self.key, self.at.id, 1)?.into_iter().next();
             }
         }
         if count < PAGE && self.at.id < self.until {
-            self.gap(self.until + 1);
+            self.gap(self.until.saturating_add(1));
             self.at.id = self.until;
         }
         Ok(self.at.id < self.until)
@@ -221,7 +221,7 @@ impl Verification {
 
     fn record(&mut self, fields: &RecordFields<'_>, stored: Option<Hash>, args: &str) {
         let id = fields.id;
-        if id != self.at.id + 1 {
+        if id != self.at.id.saturating_add(1) {
             self.gap(id);
             // What came before is missing, so that only the records from here on can be compared with each other.
             self.at = ChainHead { id, hash: stored.unwrap_or_default() };
@@ -295,7 +295,7 @@ impl Verification {
     }
 
     fn gap(&mut self, next: i64) {
-        let (first, last) = (self.at.id + 1, next - 1);
+        let (first, last) = (self.at.id.saturating_add(1), next.saturating_sub(1));
         let (fault, text) = match next > self.until {
             true => (AuditFault::CutTail, format!("the records {first} to {last}, the newest, are missing")),
             false => (AuditFault::Gap, format!("the records {first} to {last} are missing")),
@@ -307,13 +307,13 @@ impl Verification {
     fn skip_pruned(&mut self, db: &Connection) -> rusqlite::Result<()> {
         let oldest = "SELECT min(id) FROM audit WHERE id > 0";
         let oldest: Option<i64> = db.query_row(oldest, [], |row| row.get(0))?;
-        let Some(oldest) = oldest.filter(|oldest| *oldest > self.at.id + 1) else { return Ok(()) };
+        let Some(oldest) = oldest.filter(|oldest| *oldest > self.at.id.saturating_add(1)) else { return Ok(()) };
         let sql = "SELECT last, first, hash, at, mac FROM seals WHERE last = ?";
         let last_pruned = db.prepare_cached(sql)?.query_map([oldest - 1], AuditSeal::read)?.next().transpose()?;
-        if let Some(seal) = last_pruned {
+        if let Some(seal) = last_pruned.filter(|seal| seal.is_genuine(&self.key)) {
             self.report.removed_until = Some(seal.last);
             self.at = ChainHead { id: seal.last, hash: seal.hash() };
-            self.next_seal = seals_after(db, seal.last, 1)?.into_iter().next();
+            self.next_seal = seals_after(db, &self.key, seal.last, 1)?.into_iter().next();
         }
         Ok(())
     }

@@ -126,7 +126,7 @@ impl StoreWriter {
         key: AuditKey,
         (seals, lost_seals): (SealOutput, Option<usize>),
     ) -> rusqlite::Result<StoreWriter> {
-        let (head, missing) = ChainHead::load(&db)?;
+        let (head, missing) = ChainHead::load(&db, &key)?;
         if let Some((first, last)) = missing {
             tracing::error!("the audit lacks the records {first} to {last}: they were sealed and then removed");
         }
@@ -136,7 +136,7 @@ impl StoreWriter {
                  nothing proves the records so far"
             );
         }
-        let unsealed = chain::first_unsealed(&db, head)?;
+        let unsealed = chain::first_unsealed(&db, &key, head)?;
         let mut writer = StoreWriter {
             db,
             last_commit: Instant::now(),
@@ -416,7 +416,7 @@ impl StoreWriter {
             // Records of formats before the chain are covered by no seal.
             let until = match is_unchained {
                 true => Some(oldest + excess.min(SEAL_RECORDS) - 1),
-                false => chain::seals_after(&self.db, oldest - 1, 1)?.first().map(|seal| seal.last),
+                false => chain::seals_after(&self.db, &self.key, oldest - 1, 1)?.first().map(|seal| seal.last),
             };
             let Some(until) = until.filter(|until| *until >= oldest && *until - oldest < excess) else { break };
             let sql = match is_unchained {

@@ -340,6 +340,39 @@ async fn who_sees_no_change_hears_of_none() {
 }
 
 #[tokio::test]
+async fn a_page_of_events_is_the_same_with_and_without_hidden_ones() {
+    let read = async |hidden: usize| {
+        let gateway = gateway_with(NO_TABLET);
+        let (door, seen) = (join(&gateway, Fake::new(1, [plain("x")])), join(&gateway, Fake::board(2)));
+        let since = gateway.seen_by(&tablet()).events(None, None, 100).await.unwrap();
+        say(&gateway, &seen, "first", json!({}));
+        // More than are looked through at once.
+        for _ in 0..hidden {
+            say(&gateway, &door, "opened", json!({}));
+            settled(&gateway).await;
+        }
+        say(&gateway, &seen, "second", json!({}));
+        settled(&gateway).await;
+        let view = gateway.seen_by(&tablet());
+        let one = view.events(None, Some(&since.next), 1).await.unwrap();
+        let two = view.events(None, Some(&one.next), 100).await.unwrap();
+        let end = view.events(None, Some(&two.next), 100).await.unwrap();
+        assert_eq!((end.events.len(), &end.next), (0, &two.next));
+        say(&gateway, &door, "opened", json!({}));
+        settled(&gateway).await;
+        assert_eq!(view.events(None, Some(&two.next), 100).await.unwrap().next, two.next, "a hidden event moved it");
+        assert!(view.events(None, Some("7"), 100).await.is_err());
+        let told = |page: &sinew_gateway::EventPage| {
+            page.events.iter().map(|event| (event.seq, event.topic.clone())).collect::<Vec<_>>()
+        };
+        (told(&one), told(&two), one.dropped + two.dropped)
+    };
+    let without = read(0).await;
+    assert_eq!(without.0.len() + without.1.len(), 2, "{without:?}");
+    assert_eq!(read(1_100).await, without);
+}
+
+#[tokio::test]
 async fn a_changed_policy_changes_lists_and_tells_those_concerned() {
     let gateway = gateway();
     house(&gateway);
@@ -484,7 +517,13 @@ async fn check_policy(policy: &str) {
             join(&gateway, Fake::new(2, [numbered("alpha").with_effect(Effect::Read), numbered("charlie")])),
         ),
     ];
-    gateway.label("board-0001", &[Label::parse("door").unwrap()], &[]).unwrap();
+    // Both run steps: on themselves and on others. The rules are about them too.
+    for number in [3, 4] {
+        join(&gateway, Fake::new(number, [run_steps()]).with_manner(Manner::Steps));
+    }
+    for (id, label) in [("board-0001", "door"), ("board-0002", "hall")] {
+        gateway.label(id, &[Label::parse(label).unwrap()], &[]).unwrap();
+    }
     let arguments = [json!({}), json!({"n": 0}), json!({"n": 1}), json!({"n": 2})];
     // What a tablet may not learn, and what others may.
     let mut hidden = Vec::new();
@@ -503,6 +542,7 @@ async fn check_policy(policy: &str) {
                 let called = gateway.call_on(id, request).await;
                 assert_eq!(called.is_ok(), is_allowed, "{policy}\n{id} {} {given}: {called:?}", tool.name);
                 assert_eq!(fake.count() - before, usize::from(is_allowed), "{policy}");
+                check_detours(&gateway, policy, (id, &tool.name, given), (fake, is_allowed)).await;
             }
         }
     }
@@ -539,6 +579,35 @@ async fn check_policy(policy: &str) {
         for tool in TOOLS.iter().filter(everywhere).filter(|tool| **tool != "alpha") {
             assert!(!text.contains(*tool), "{policy}\n{tool} shines through: {text}");
         }
+    }
+}
+
+/// Nothing denied is sent by a label, by steps, or by steps of steps; and whatever is allowed is sent by each of them that
+/// is allowed itself.
+async fn check_detours(
+    gateway: &Gateway,
+    policy: &str,
+    (id, tool, given): (&str, &str, &Value),
+    (fake, is_allowed): (&Fake, bool),
+) {
+    let label = if id == "board-0001" { "label:door" } else { "label:hall" };
+    let step = |device: &str| json!({"steps": [{"call": tool, "device": device, "arguments": given}]});
+    let nested = json!({"steps": [{"call": "run_steps", "device": "board-0004", "arguments": step(id)}]});
+    let may_run = |board: &str, steps: &Value| {
+        gateway.explain(&tablet(), board, "run_steps", &args(steps.clone())).unwrap().decision.verdict == Verdict::Allow
+    };
+    let may_nest = may_run("board-0003", &nested) && may_run("board-0004", &step(id));
+    for (on, tool, arguments, may_run) in [
+        (label, tool, given.clone(), true),
+        ("board-0003", "run_steps", step(id), may_run("board-0003", &step(id))),
+        ("board-0003", "run_steps", step(label), may_run("board-0003", &step(label))),
+        ("board-0003", "run_steps", nested, may_nest),
+    ] {
+        let before = fake.count();
+        let request = Request::new(tablet(), tool, args(arguments.clone()), "test");
+        let called = gateway.call_on(on, request).await;
+        let is_sent = fake.count() - before;
+        assert_eq!(is_sent, usize::from(is_allowed && may_run), "{policy}\n{on} {tool} {arguments}: {called:?}");
     }
 }
 

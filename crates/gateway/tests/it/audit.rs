@@ -4,7 +4,8 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use sinew_gateway::{
-    AuditFault, AuditFilter, AuditReport, Follow, Gateway, Principal, Role, Screens, Settings, verify_audit,
+    AuditFault, AuditFilter, AuditReport, Follow, Gateway, Principal, Role, Screens, Settings, check_state,
+    verify_audit,
 };
 use sinew_tool::{Tool, Value, json};
 use tempfile::TempDir;
@@ -218,12 +219,44 @@ async fn records_cannot_be_passed_off_as_those_of_a_version_without_a_chain() {
 }
 
 #[tokio::test]
-async fn a_gateway_without_the_key_of_its_chain_proves_nothing_of_it() {
+async fn a_gateway_makes_no_new_key_for_its_chain_and_another_proves_nothing_of_it() {
     let dir = recorded(5).await;
-    std::fs::remove_file(dir.path().join("audit-key")).unwrap();
-    let gateway = gateway_in(dir.path());
+    let key = dir.path().join("audit-key");
+    std::fs::remove_file(&key).unwrap();
+    let open = || Gateway::open(Settings { state_dir: Some(dir.path().to_owned()), ..Settings::default() });
+    let error = open().err().unwrap().to_string();
+    assert!(error.contains("the key of the audit is missing") && !key.exists(), "{error}");
+    assert_eq!(check_state(dir.path(), None).unwrap_err().to_string(), error);
+    std::fs::write(&key, "a-long-secret-of-somebody\n").unwrap();
+    let gateway = open().unwrap();
     let report = gateway.verify_audit().await.unwrap();
     assert!(report.problems[0].message.contains("the key was replaced"), "{report:?}");
+}
+
+#[tokio::test]
+async fn nothing_that_is_put_into_the_store_moves_the_chain() {
+    for far in [5_000, i64::MAX - 1, i64::MAX] {
+        let seal =
+            format!("INSERT INTO seals (last, first, hash, at, mac) VALUES ({far}, 7, zeroblob(32), 1, zeroblob(32))");
+        let record = format!(
+            "INSERT INTO audit (version, id, hash, kind, at, principal, door, name, args_digest, args, kept, outcome, duration_us, bytes)
+             VALUES (2, {far}, zeroblob(32), 'call', 1, 'eve', '', 'x', zeroblob(32), '{{}}', 0, 'ok', 1, 1)"
+        );
+        for sql in [seal, record] {
+            let dir = recorded(5).await;
+            tamper(dir.path(), &sql);
+            let gateway = gateway_in(dir.path());
+            join(&gateway, Fake::new(1, [plain("x")]));
+            call(&gateway, "x", json!({})).await.unwrap();
+            let newest = gateway.audit(100).await.unwrap().into_iter().filter(|record| record.principal == "tester");
+            assert!(newest.map(|record| record.id).max() < Some(100), "{sql}");
+            assert!(!faults(&gateway.verify_audit().await.unwrap()).is_empty(), "{sql}");
+            gateway.close().await;
+            let seals = std::fs::read_to_string(dir.path().join("audit.seals")).unwrap();
+            assert!(!seals.contains(&far.to_string()), "{seals}");
+            assert!(!faults(&verify_audit(dir.path()).unwrap()).is_empty(), "{sql}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,8 @@ use std::time::Duration;
 use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
 use sinew_tool::{
     Admission, Args, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
-    LeaveReason, Notice, Outcome, Reach, ShownScreen, Status, TextTrust, Tool, ToolError, Toolset, Value, json,
+    LeaveReason, Notice, Outcome, PlannedCall, Reach, ShownScreen, Status, StepSource, TextTrust, Tool, ToolError,
+    Toolset, Value, json,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -26,6 +27,9 @@ pub enum Manner {
     /// Says `Busy` when the budget is spent.
     SpendBudget,
     Panic,
+    /// Makes the calls of its `steps` one after another, after asking about them together; answers other calls as
+    /// `Echo` does. A step without a device is for itself.
+    Steps,
 }
 
 pub struct Fake {
@@ -116,7 +120,8 @@ impl Device for Fake {
             self.calls.fetch_add(1, Ordering::SeqCst);
             *self.args.lock().unwrap() = Some(call.args.clone());
             match &self.manner {
-                Manner::Echo => {
+                Manner::Steps if call.args.contains_key("steps") => make_steps(&call).await,
+                Manner::Echo | Manner::Steps => {
                     let device = self.info().suggested_id.clone();
                     Ok(Outcome::json(json!({"device": device, "tool": call.tool, "args": call.args})))
                 }
@@ -139,6 +144,32 @@ impl Device for Fake {
             }
         })
     }
+}
+
+async fn make_steps(call: &Call) -> Result<Outcome, ToolError> {
+    let steps: Vec<PlannedCall> = call.args["steps"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|step| PlannedCall {
+            device: Some(step["device"].as_str().unwrap_or(call.nested.device()).to_owned()),
+            tool: step["call"].as_str().unwrap_or_default().to_owned(),
+            args: args(step["arguments"].clone()),
+        })
+        .collect();
+    call.nested.agree(&steps).await?;
+    for step in steps {
+        call.nested.call(step.device.as_deref(), &step.tool, step.args).await?;
+    }
+    Ok(Outcome::text("done"))
+}
+
+/// A tool that makes the calls in its argument.
+pub fn run_steps() -> Tool {
+    let schema = json!({"type": "object", "properties": {"steps": {"type": "array"}}});
+    let mut tool = Tool::new("run_steps", "", schema).with_effect(sinew_tool::Effect::Read);
+    tool.steps = StepSource::Argument("steps".to_owned());
+    tool
 }
 
 pub fn set_volume() -> Tool {

@@ -424,7 +424,7 @@ async fn a_name_is_on_disk_before_anybody_sees_it() {
     assert_eq!(device_tools(&gateway), ["relay"]);
     // As if the machine had died at this very moment.
     let copy = tempfile::tempdir().unwrap();
-    for name in ["gateway.db", "gateway.db-wal"] {
+    for name in ["gateway.db", "gateway.db-wal", "audit-key"] {
         std::fs::copy(dir.path().join(name), copy.path().join(name)).unwrap();
     }
     let gateway = gateway_in(copy.path());

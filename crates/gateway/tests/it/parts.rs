@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use sinew_gateway::{ApprovalDecision, Gateway, Request, Settings, Shape};
+use sinew_gateway::{ApprovalDecision, Gateway, JournalSettings, Request, Settings, Shape};
+use sinew_policy::EffectRule;
 use sinew_tool::{
     Admission, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, Effect, ErrorKind, Family, FamilyName,
-    Outcome, PlannedCall, Reach, Status, TextTrust, Tool, ToolError, ToolUse, Toolset, json,
+    Outcome, PlannedCall, Reach, Status, StepSource, TextTrust, Tool, ToolError, ToolUse, Toolset, json,
 };
 
 use crate::access::access;
@@ -78,13 +79,13 @@ async fn approve_all(gateway: &Gateway, count: usize) {
 }
 
 #[tokio::test]
-async fn steps_are_approved_together_and_again_only_with_other_arguments() {
+async fn a_step_is_approved_as_often_as_it_was_shown() {
     let (gateway, door) = house("");
-    let (answer, ()) = tokio::join!(call(&gateway, "leave", json!({"code": 1})), approve_all(&gateway, 1));
-    answer.unwrap();
-    assert_eq!(door.count(), 2);
-    let (answer, ()) = tokio::join!(call(&gateway, "leave", json!({"code": 2})), approve_all(&gateway, 2));
-    answer.unwrap();
+    // It unlocks twice and shows one of them at the start.
+    for code in [1, 2] {
+        let (answer, ()) = tokio::join!(call(&gateway, "leave", json!({"code": code})), approve_all(&gateway, 2));
+        answer.unwrap();
+    }
     assert_eq!(door.count(), 4);
     // Neither approval is good for a call of the tool itself.
     tokio::select! {
@@ -146,4 +147,121 @@ async fn an_approval_does_not_pass_a_policy_that_denies_by_now() {
     };
     let (answer, ()) = tokio::join!(waiting, decide);
     assert_eq!((answer.unwrap_err().kind, door.count()), (ErrorKind::PermissionDenied, 0));
+}
+
+fn secret_unlock() -> Tool {
+    let schema = json!({"type": "object", "properties": {"pin": {"type": "string", "format": "password"}, "door": {"type": "string"}}});
+    Tool::new("unlock", "", schema).with_effect(Effect::Danger)
+}
+
+/// A board that runs steps on itself, with room for one call at a time.
+fn sequencer(policy: &str) -> (Gateway, Arc<Fake>) {
+    let journal = JournalSettings { on: true, ..JournalSettings::default() };
+    let settings = Settings { access: access(policy), open_calls: 1, journal, ..Settings::default() };
+    let gateway = Gateway::open(settings).unwrap();
+    let board = join(&gateway, Fake::new(1, [run_steps(), secret_unlock(), plain("look")]).with_manner(Manner::Steps));
+    (gateway, board)
+}
+
+async fn recorded(gateway: &Gateway) -> Vec<(String, String, String)> {
+    let mut records = gateway.audit(100).await.unwrap();
+    records.retain(|record| record.tool.is_some());
+    records.reverse();
+    records.into_iter().map(|record| (record.tool.unwrap_or_default(), record.args, record.outcome)).collect()
+}
+
+#[tokio::test]
+async fn steps_of_a_device_on_itself_are_decided_and_recorded_one_by_one() {
+    let (gateway, board) = sequencer("[[rules]]\nid = 'no'\ntools = ['unlock']\ndo = 'deny'\n");
+    call(&gateway, "run_steps", json!({"steps": [{"call": "look"}, {"call": "look"}]})).await.unwrap();
+    assert_eq!(board.count(), 3, "the whole and two steps, though there is room for one call");
+    let error =
+        call(&gateway, "run_steps", json!({"steps": [{"call": "look"}, {"call": "unlock"}]})).await.unwrap_err();
+    assert!(error.message.contains("has no tool `unlock`"), "{error}");
+    let tools: Vec<String> = recorded(&gateway).await.into_iter().map(|(tool, ..)| tool).collect();
+    assert_eq!(tools, ["look", "look", "run_steps", "look", "run_steps"]);
+}
+
+#[tokio::test]
+async fn steps_wait_for_a_person_before_the_first_and_the_caller_learns_it() {
+    let (gateway, board) = sequencer("[[rules]]\nid = 'soon'\ntools = ['unlock']\ndo = 'ask'\nask = { wait = 0 }\n");
+    let steps = json!({"steps": [{"call": "look"}, {"call": "unlock"}, {"call": "unlock"}]});
+    let error = call(&gateway, "run_steps", steps.clone()).await.unwrap_err();
+    assert_eq!((error.kind, board.count()), (ErrorKind::ApprovalNeeded, 1), "{error}");
+    let request = gateway.approval_requests().remove(0);
+    assert_eq!(request.args.matches("\"tool\":\"unlock\"").count(), 2, "{request:?}");
+    gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+    call(&gateway, "run_steps", steps.clone()).await.unwrap();
+    assert_eq!(board.count(), 5);
+    // It is used up.
+    assert_eq!(call_kind(&gateway, "run_steps", steps.clone()).await, ErrorKind::ApprovalNeeded);
+    // An administrator who was asked about the call was shown the steps.
+    let confirmed = Request { is_confirmed: true, ..Request::new(admin(), "run_steps", args(steps.clone()), "test") };
+    gateway.call(confirmed).await.unwrap();
+    let client = Request { is_confirmed: true, ..Request::new(client(), "run_steps", args(steps), "test") };
+    assert_eq!(gateway.call(client).await.unwrap_err().kind, ErrorKind::ApprovalNeeded);
+}
+
+#[tokio::test]
+async fn secrets_in_steps_are_kept_nowhere() {
+    let (gateway, _) = sequencer("danger = 'allow'\n");
+    let steps = json!({"steps": [
+        {"call": "unlock", "arguments": {"pin": "1234", "door": "front"}},
+        {"each": ["5678"], "as": "pin", "do": [{"call": "unlock", "arguments": {"pin": "${pin}", "door": "back"}}]},
+        {"call": "no_such_tool", "arguments": {"pin": "9999"}},
+    ]});
+    let _ = call(&gateway, "run_steps", steps).await;
+    let _ = call(&gateway, "run_steps", json!({"steps": {"call": "unlock", "arguments": {"pin": "1234"}}})).await;
+    let kept = format!("{:?} {:?}", recorded(&gateway).await, gateway.find_journal(0, None, 100).unwrap());
+    for secret in ["1234", "5678", "9999"] {
+        assert!(!kept.contains(secret), "{secret} in {kept}");
+    }
+    assert!(kept.contains("front") && kept.contains("unlock"), "{kept}");
+}
+
+/// A device with one tool that is made of steps.
+fn composite(steps: sinew_tool::Value) -> Fake {
+    let schema = json!({"type": "object", "properties": {"pin": {"type": "string"}, "pins": {"type": "array"}, "room": {"type": "string"}}});
+    let mut tool = Tool::new("leave", "", schema).with_effect(Effect::Change);
+    tool.steps = StepSource::Tool(Arc::new(steps));
+    Fake::new(7, [tool])
+}
+
+#[tokio::test]
+async fn an_argument_that_becomes_a_secret_of_a_step_is_a_secret() {
+    let through = |steps| async {
+        let (gateway, _) = sequencer("");
+        join(&gateway, composite(steps));
+        let given = json!({"pin": "1234", "pins": ["5678"], "room": "kitchen"});
+        call(&gateway, "leave", given).await.unwrap();
+        format!("{:?} {:?}", recorded(&gateway).await, gateway.find_journal(0, None, 100).unwrap())
+    };
+    let on = "board-0001";
+    let plain = through(json!([{"call": "unlock", "device": on, "arguments": {"door": "${room}"}}])).await;
+    assert!(plain.contains("1234") && plain.contains("kitchen"), "{plain}");
+    for steps in [
+        json!([{"call": "unlock", "device": on, "arguments": {"pin": "${pin}"}}]),
+        json!([{"if": {"value": 1, "is": 1}, "then": [{"call": "unlock", "device": on, "arguments": {"pin": "A ${pin}", "door": "${status.door}"}}]}]),
+        json!([{"call": "unlock", "device": "label:doors", "arguments": {"pin": "${pin}"}}]),
+    ] {
+        let kept = through(steps.clone()).await;
+        assert!(!kept.contains("1234"), "{steps}: {kept}");
+    }
+    let kept = through(
+        json!([{"each": "${pins}", "do": [{"call": "unlock", "device": on, "arguments": {"pin": "${item}"}}]}]),
+    )
+    .await;
+    assert!(!kept.contains("5678") && kept.contains("1234"), "{kept}");
+}
+
+#[tokio::test]
+async fn an_approval_does_not_outlive_the_marks_of_tools() {
+    let (gateway, board) = sequencer("[[rules]]\nid = 'soon'\ntools = ['unlock']\ndo = 'ask'\nask = { wait = 0 }\n");
+    assert_eq!(call_kind(&gateway, "unlock", json!({})).await, ErrorKind::ApprovalNeeded);
+    let id = gateway.approval_requests().remove(0).id;
+    gateway.decide_approval(&admin(), &id, ApprovalDecision::Once).unwrap();
+    let mut settings = access("[[rules]]\nid = 'soon'\ntools = ['unlock']\ndo = 'ask'\nask = { wait = 0 }\n");
+    settings.effects = vec![EffectRule::default()];
+    gateway.set_access(settings).unwrap();
+    assert_eq!((call_kind(&gateway, "unlock", json!({})).await, board.count()), (ErrorKind::ApprovalNeeded, 0));
 }

@@ -29,7 +29,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sinew_tool::{Args, Content, ErrorKind, Outcome, ToolError};
+use sinew_tool::{Args, Content, ErrorKind, NestedCalls, Outcome, ToolError};
 use tokio::time::Instant;
 
 use crate::control::PhoneShell;
@@ -38,6 +38,7 @@ use crate::screen::refs::Refs;
 use crate::screen::{ScreenView, diff};
 use crate::tree::identify::identify;
 use crate::tree::{Tree, UiNodeId};
+use crate::turn::Turn;
 use args::{boolean, integer, invalid, word};
 use row::ToolRow;
 
@@ -113,12 +114,14 @@ pub struct Operator<'a> {
     pub memory: &'a Memory,
     /// A diff is relative to what this caller saw last.
     pub caller: &'a str,
-    /// Steps are no way around the list: what only testers have is refused elsewhere.
     pub profile: Profile,
     /// The folder that apps are installed from.
     pub apks: Option<&'a Path>,
     /// When the caller stops waiting.
     pub deadline: Instant,
+    /// For steps, which are calls of their own.
+    pub calls: &'a dyn NestedCalls,
+    pub turn: &'a Turn,
 }
 
 /// How long a screen may keep changing before it is shown as it is.
@@ -162,7 +165,7 @@ fn budget(args: &Args) -> Result<Option<usize>, ToolError> {
 
 impl Operator<'_> {
     pub async fn call(&self, tool: &str, args: &Args) -> Result<Outcome, ToolError> {
-        let is_allowed = |row: &&ToolRow| row.profile <= self.profile.max(Profile::Full);
+        let is_allowed = |row: &&ToolRow| row.profile <= self.profile;
         let row = table::find(tool)
             .filter(is_allowed)
             .ok_or_else(|| ToolError::new(ErrorKind::UnknownTool, format!("a phone has no tool `{tool}`")))?;

@@ -2,11 +2,12 @@
 //! come from it, so there is no second place that names the tool.
 
 use serde_json::{Map, Value, json};
-use sinew_tool::{Args, BoxFuture, Effect, Hints, Outcome, Tool, ToolError};
+use sinew_tool::{Args, BoxFuture, Effect, Hints, Outcome, StepSource, Tool, ToolError};
 
 use super::Operator;
 use super::list::Profile;
 use super::reference::Reference;
+use super::steps::STEPS;
 use super::table::arguments::{RETURN, SETTLE};
 
 /// Carries a tool out.
@@ -188,6 +189,11 @@ impl ToolRow {
         self.impact != ToolImpact::Reads
     }
 
+    /// Whether it runs steps, which are calls of their own.
+    pub fn runs_steps(&self) -> bool {
+        self.arguments.iter().any(|argument| argument.name == STEPS)
+    }
+
     /// Its own arguments, and those that all acting tools take.
     pub fn arguments(&self) -> impl Iterator<Item = &ToolArgument> {
         let shared: &[ToolArgument] = if self.acts() { &[SETTLE, RETURN] } else { &[] };
@@ -211,6 +217,9 @@ impl ToolRow {
             ToolImpact::Navigates => Hints { destructive: Some(false), ..Hints::default() },
             ToolImpact::Acts | ToolImpact::Destroys => Hints::default(),
         });
+        if self.runs_steps() {
+            tool.steps = StepSource::Argument(STEPS.to_owned());
+        }
         if let Some(answer) = self.answer {
             let members = answer();
             let required: Vec<&String> = members.as_object().into_iter().flat_map(Map::keys).collect();

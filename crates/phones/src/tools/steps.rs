@@ -7,13 +7,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use sinew_steps::{Limits, Observation, RunReport, StepHost, StepRecord, Steps, WrittenCall};
 use sinew_tool::outcome::ResourceBody;
-use sinew_tool::{Args, BoxFuture, Content, ErrorKind, Outcome, ToolError};
+use sinew_tool::{Args, BoxFuture, Content, ErrorKind, LOOK, Outcome, PlannedCall, ToolError};
 use tokio::time::Instant;
 
 use super::args::{boolean, invalid, word};
-use super::read::to_jpeg;
+use super::row::ToolRow;
 use super::{Operator, budget, table};
-use crate::image::JpegOptions;
+use crate::turn::SequenceTurn;
 
 /// 20: a short sequence. A longer one should look at the screen in between.
 const MAX_STEPS: usize = 20;
@@ -22,20 +22,23 @@ const MAX_EXECUTED: usize = 100;
 const MAX_ITEMS: usize = 50;
 
 /// A tool that takes this argument runs steps, and is not a step itself.
-const STEPS: &str = "steps";
+pub(super) const STEPS: &str = "steps";
 
 pub(super) async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
-    let started = Instant::now();
-    let time = on.deadline.saturating_duration_since(started);
+    let time = on.deadline.saturating_duration_since(Instant::now());
     let limits = Limits { written: MAX_STEPS, executed: MAX_EXECUTED, items: MAX_ITEMS, time };
     let steps = args.get(STEPS).ok_or_else(|| invalid(STEPS, "Missing required parameter 'steps'"))?;
     let steps = Steps::parse(steps, [], &limits).map_err(|error| invalid(STEPS, error.to_string()))?;
-    check_tools(&steps)?;
+    check_tools(on, &steps)?;
     // The screen comes to rest between the steps unless told not to.
     let settle = boolean(args, "settle")?.unwrap_or(true);
     let budget = budget(args)?;
     let wanted = word(args, "report", &["json", "html"])?;
-    let host = PhoneSteps { on, started, settle, observes: wanted.is_some() };
+    let known = steps.known_calls(&Map::new(), &limits).into_iter();
+    let known: Vec<PlannedCall> = known.map(|call| planned(on, settle, &call.tool, &call.args)).collect();
+    on.calls.agree(&known).await?;
+    let turn = SequenceTurn::take(on.turn).await;
+    let host = PhoneSteps { on, started: Instant::now(), settle, observes: wanted.is_some(), turn };
     let report = sinew_steps::run(&steps, &host, Map::new(), &limits).await;
     let file = wanted.map(|form| report_file(&report, form));
     match &report.failure {
@@ -44,11 +47,11 @@ pub(super) async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
     }
 }
 
-fn check_tools(steps: &Steps) -> Result<(), ToolError> {
-    for WrittenCall { device, tool, .. } in steps.calls() {
-        let row = table::find(tool).filter(|row| !row.arguments.iter().any(|argument| argument.name == STEPS));
-        if row.is_none() {
-            let message = format!("'{tool}' cannot be a step; use the name of a phone tool other than run_steps");
+fn check_tools(on: &Operator<'_>, steps: &Steps) -> Result<(), ToolError> {
+    for WrittenCall { device, tool } in steps.calls() {
+        if tool != LOOK && !is_step(on, tool) {
+            let message =
+                format!("'{tool}' cannot be a step; use the name of a tool of this phone other than run_steps");
             return Err(invalid(STEPS, message));
         }
         if device.is_some() {
@@ -58,12 +61,49 @@ fn check_tools(steps: &Steps) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Steps on one phone, as part of one call.
+/// A step as the call that is made.
+fn planned(on: &Operator<'_>, settle: bool, tool: &str, arguments: &Args) -> PlannedCall {
+    let mut args = arguments.clone();
+    if settle && table::find(tool).is_some_and(ToolRow::acts) {
+        args.entry("settle").or_insert(json!(true));
+    }
+    PlannedCall { device: Some(on.calls.device().to_owned()), tool: tool.to_owned(), args }
+}
+
+/// Looks for an element with a tool of the compact list, in the form of `find_elements`, which that list lacks.
+async fn look_compactly(on: &Operator<'_>, arguments: &Args) -> Result<Outcome, ToolError> {
+    let selector = arguments.get("selector").cloned().unwrap_or_default();
+    let wanted = json!({"selector": selector, "timeout": 1});
+    let wanted = wanted.as_object().cloned().unwrap_or_default();
+    match on.calls.call(Some(on.calls.device()), "wait_for_element", wanted).await {
+        Ok(found) => Ok(Outcome::json(json!({"elements": [found.structured]}))),
+        Err(error) if error.kind == ErrorKind::Timeout => Ok(Outcome::json(json!({"elements": []}))),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the phone offers a tool, and steps may call it.
+fn is_step(on: &Operator<'_>, tool: &str) -> bool {
+    table::find(tool).is_some_and(|row| row.profile <= on.profile && !row.runs_steps())
+}
+
+/// The screen, where the caller may see it.
+async fn get_screen(on: &Operator<'_>, arguments: Value) -> Result<Outcome, ToolError> {
+    let arguments = arguments.as_object().cloned().unwrap_or_default();
+    on.calls.call(Some(on.calls.device()), "get_screen", arguments).await
+}
+
+fn unreadable(error: &ToolError) -> String {
+    format!("cannot be read: {}", error.message)
+}
+
+/// Steps on one phone, each a call of its own within the call of `run_steps`.
 struct PhoneSteps<'a> {
     on: &'a Operator<'a>,
     started: Instant,
     settle: bool,
     observes: bool,
+    turn: SequenceTurn<'a>,
 }
 
 impl StepHost for PhoneSteps<'_> {
@@ -74,13 +114,13 @@ impl StepHost for PhoneSteps<'_> {
         arguments: &'a Args,
     ) -> BoxFuture<'a, Result<Outcome, ToolError>> {
         Box::pin(async move {
-            let acts = table::find(tool).is_some_and(|row| row.acts());
-            if !self.settle || !acts || arguments.contains_key("settle") {
-                return self.on.call(tool, arguments).await;
+            if tool == LOOK && !is_step(self.on, LOOK) {
+                return look_compactly(self.on, arguments).await;
             }
-            let mut arguments = arguments.clone();
-            arguments.insert("settle".to_owned(), json!(true));
-            self.on.call(tool, &arguments).await
+            let calls = self.on.calls;
+            let call = planned(self.on, self.settle, tool, arguments);
+            self.turn.wait_for(calls.agree(std::slice::from_ref(&call))).await?;
+            self.turn.make(calls.call(call.device.as_deref(), tool, call.args)).await
         })
     }
 
@@ -97,16 +137,14 @@ impl StepHost for PhoneSteps<'_> {
             if !self.observes {
                 return None;
             }
-            let screen = match self.on.tree().await {
-                Ok(tree) => self.on.show(&tree, Some(MAX_SCREEN)),
-                Err(error) => format!("cannot be read: {error}"),
-            };
-            let options = JpegOptions { quality: 60, max_side: Some(480), grayscale: false, marks: Vec::new() };
-            let picture = match self.on.phone.screenshot().await {
-                Ok(image) => to_jpeg(image, options).await.ok(),
-                Err(_) => None,
-            };
-            Some(Observation { screen, picture })
+            let wanted = json!({"max_bytes": MAX_SCREEN, "screenshot": "plain", "quality": 60, "max_side": 480});
+            Some(match get_screen(self.on, wanted).await {
+                Ok(seen) => {
+                    let picture = seen.content.iter().find(|item| matches!(item, Content::Image { .. })).cloned();
+                    Observation { screen: seen.joined_text(), picture }
+                }
+                Err(error) => Observation { screen: unreadable(&error), picture: None },
+            })
         })
     }
 }
@@ -138,9 +176,10 @@ async fn stopped(
     budget: Option<usize>,
     file: Option<Content>,
 ) -> ToolError {
-    let screen = match on.tree().await {
-        Ok(tree) => on.show(&tree, budget),
-        Err(error) => format!("cannot be read: {error}"),
+    let wanted = budget.map_or(json!({}), |bytes| json!({"max_bytes": bytes}));
+    let screen = match get_screen(on, wanted).await {
+        Ok(screen) => screen.joined_text(),
+        Err(error) => unreadable(&error),
     };
     let (at, what) = report.failed_step().map_or(("?", "?"), |step| (&step.at, &step.what));
     let before: Vec<String> = report.steps.iter().filter(|step| step.outcome.is_ok()).map(line).collect();

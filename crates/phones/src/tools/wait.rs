@@ -14,6 +14,9 @@ use crate::phone::PhoneError;
 use crate::tree::select::Matching;
 use crate::tree::{Tree, UiNode, json};
 
+/// Reading a screen through the shell takes a second or two.
+const FIRST_LOOK: Duration = Duration::from_secs(3);
+
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -26,9 +29,10 @@ pub(super) async fn element(on: &Operator<'_>, args: &Args) -> Result<Outcome, T
     let limit = timeout(args, 5000)?;
     let clock = Countdown::new(limit);
     let mut attempts = 0;
-    while !clock.is_over() {
+    while attempts == 0 || !clock.is_over() {
         attempts += 1;
-        if let Some(tree) = clock.look(on).await?
+        let looked = if attempts == 1 { clock.look_first(on).await } else { clock.look(on).await };
+        if let Some(tree) = looked?
             && let Some(index) = selector.find(&tree).first().copied()
         {
             let node = tree.node(index);
@@ -212,7 +216,16 @@ impl Countdown {
     /// A tree within the time left. `None` for what may pass: a screen that moves, an app that starts.
     /// What a person must fix ends the waiting.
     async fn look(&self, on: &Operator<'_>) -> Result<Option<Tree>, PhoneError> {
-        match timeout_at(self.deadline, on.tree()).await {
+        self.look_until(self.deadline, on).await
+    }
+
+    /// However short the time is, what is there already is seen.
+    async fn look_first(&self, on: &Operator<'_>) -> Result<Option<Tree>, PhoneError> {
+        self.look_until(self.deadline.max(self.start + FIRST_LOOK), on).await
+    }
+
+    async fn look_until(&self, end: Instant, on: &Operator<'_>) -> Result<Option<Tree>, PhoneError> {
+        match timeout_at(end, on.tree()).await {
             // Between two windows there is none.
             Ok(Ok(tree)) => Ok(Some(tree).filter(|tree| !tree.is_empty())),
             Ok(Err(error @ (PhoneError::Denied(_) | PhoneError::Gone(_)))) => Err(error),

@@ -1,10 +1,11 @@
 //! What is made for models: the screen in few words, act and look in one call, steps, apps, turns.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::common::{Paper, call, failure, form, json_of, list, text, text_for};
-use sinew_phones::{LimitedPhone, PhoneError, Profile, tools};
-use sinew_tool::{Content, Device, Status, json};
+use crate::common::{Paper, call, failure, form, json_of, list, run_steps, text, text_for};
+use sinew_phones::{LimitedPhone, PhoneDevice, PhoneError, Profile, tools};
+use sinew_tool::{Content, Device, ErrorKind, Status, json};
 
 #[tokio::test]
 async fn the_screen_is_a_line_for_each_thing() {
@@ -116,12 +117,12 @@ async fn a_ref_works_while_the_thing_is_there_and_tells_what_changed_when_not() 
 
 #[tokio::test(start_paused = true)]
 async fn steps_run_in_order_and_stop_at_the_first_failure() {
-    let phone = Paper::showing(vec![form()]);
+    let phone = Arc::new(Paper::showing(vec![form()]));
     let steps = json!({"steps": [
         {"tool": "click_element", "arguments": {"by": "text", "value": "Submit"}},
         {"tool": "press_back"},
     ]});
-    let answer = text(&phone, "run_steps", steps).await;
+    let answer = run_steps(phone.clone(), steps).await.unwrap().joined_text();
     assert!(
         answer.starts_with("1. click_element: Click performed") && answer.contains("\n2. press_back: Back"),
         "{answer}"
@@ -132,8 +133,9 @@ async fn steps_run_in_order_and_stop_at_the_first_failure() {
         {"tool": "click_element", "arguments": {"by": "text", "value": "Nowhere"}},
         {"tool": "press_back"},
     ]});
-    let (code, message) = failure(&phone, "run_steps", steps).await;
-    assert_eq!(code, -32002);
+    let error = run_steps(phone.clone(), steps).await.unwrap_err();
+    let message = error.message.clone();
+    assert_eq!(error.kind, ErrorKind::ElementNotFound);
     assert!(
         message.starts_with("step 2 (click_element) failed: No element on the screen has text 'Nowhere'"),
         "{message}"
@@ -142,13 +144,14 @@ async fn steps_run_in_order_and_stop_at_the_first_failure() {
     assert_eq!(phone.phone().state.lock().unwrap().keys.len(), 2, "the third step was not taken");
 
     for steps in [json!([]), json!([{"tool": "run_steps"}]), json!([{"tool": "fly"}]), json!([{}]), json!("x")] {
-        assert_eq!(failure(&phone, "run_steps", json!({"steps": steps})).await.0, -32602);
+        let error = run_steps(phone.clone(), json!({"steps": steps})).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::InvalidArguments, "{error}");
     }
 }
 
 #[tokio::test]
 async fn a_budget_holds_for_every_long_answer() {
-    let phone = Paper::showing(vec![form()]);
+    let phone = Arc::new(Paper::showing(vec![form()]));
     for (tool, arguments) in [
         ("get_accessibility_tree", json!({"max_bytes": 700})),
         ("find_elements", json!({"by": "class_name", "value": "android", "max_bytes": 700})),
@@ -157,23 +160,23 @@ async fn a_budget_holds_for_every_long_answer() {
         ("get_device_logs", json!({"max_bytes": 200})),
     ] {
         let most = arguments["max_bytes"].as_u64().unwrap() as usize;
-        let answer = text(&phone, tool, arguments).await;
+        let answer = text(&*phone, tool, arguments).await;
         assert!(answer.len() <= most, "{tool}: {} bytes", answer.len());
     }
-    let small = failure(&phone, "get_screen", json!({"max_bytes": 10})).await;
+    let small = failure(&*phone, "get_screen", json!({"max_bytes": 10})).await;
     assert_eq!(small, (-32602, "Parameter 'max_bytes' must be >= 200, got: 10".to_owned()));
 
     phone.phone().state.lock().unwrap().clipboard = Some("\n✂".repeat(1000));
-    let clipboard = json_of(&phone, "get_clipboard", json!({"max_bytes": 200})).await;
+    let clipboard = json_of(&*phone, "get_clipboard", json!({"max_bytes": 200})).await;
     let kept = clipboard["text"].as_str().unwrap().len();
     assert_eq!(clipboard["omitted"], 4000 - kept);
     assert!(kept > 50 && clipboard.to_string().len() <= 200, "{clipboard}");
     let steps = json!({"max_bytes": 300, "settle": false, "steps": [{"tool": "get_accessibility_tree"}, {"tool": "press_home"}]});
-    let answer = text(&phone, "run_steps", steps).await;
+    let answer = run_steps(phone.clone(), steps).await.unwrap().joined_text();
     assert!(answer.len() <= 300, "{} bytes", answer.len());
     let steps =
         json!({"max_bytes": 300, "settle": false, "steps": [{"tool": "get_accessibility_tree"}, {"tool": "tap"}]});
-    let (_, message) = failure(&phone, "run_steps", steps).await;
+    let message = run_steps(phone.clone(), steps).await.unwrap_err().message;
     assert!(message.starts_with("step 2 (tap) failed: ") && message.len() <= 300, "{message}");
 }
 
@@ -241,4 +244,36 @@ async fn a_phone_tells_who_it_is() {
     assert!(matches!(&limited.info().status, Status::Limited { state, .. } if state == "unauthorized"));
     let (code, message) = failure(&limited, "tap", json!({})).await;
     assert_eq!((code, message.as_str()), (-32001, "phone R58M is unauthorized: allow USB debugging"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_acts_between_two_steps() {
+    let phone = Arc::new(Paper::showing(vec![form()]));
+    let steps = json!({"settle": false, "steps": [
+        {"tool": "press_key", "arguments": {"key": "ENTER"}}, {"wait": 1000}, {"tool": "press_key", "arguments": {"key": "ENTER"}},
+    ]});
+    let (done, _) = tokio::join!(run_steps(phone.clone(), steps), async {
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        text(&*phone, "press_back", json!({})).await
+    });
+    done.unwrap();
+    let keys = phone.phone().state.lock().unwrap().keys.clone();
+    assert_eq!((keys.len(), keys[0] == keys[1], keys[1] == keys[2]), (3, true, false), "{keys:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_compact_list_looks_at_the_screen_with_what_it_has() {
+    let paper = Paper::default();
+    paper.state.lock().unwrap().screens = vec![form()];
+    let phone = Arc::new(PhoneDevice::new(paper, Profile::Compact));
+    let steps = json!({"steps": [
+        {"expect": {"screen": {"text": "Submit"}}},
+        {"if": {"screen": {"text": "Nowhere"}}, "then": [{"tool": "press_key", "arguments": {"key": "BACK"}}]},
+        {"expect": {"screen": {"text": "Nowhere"}, "is": "gone"}},
+    ]});
+    let steps = run_steps(phone.clone(), steps).await;
+    assert!(steps.is_ok() && phone.phone().state.lock().unwrap().keys.is_empty(), "{steps:?}");
+    // A tool that the list lacks is not a step.
+    let error = run_steps(phone, json!({"steps": [{"tool": "open_url"}]})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidArguments, "{error}");
 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::common::tracked::Tracked;
-use crate::common::{call, failure, json_of, text};
+use crate::common::{call, failure, json_of, run_steps, text};
 use sinew_phones::adb::{self, PhoneOptions};
 use sinew_phones::{Profile, reference_tools};
 use sinew_sim::phone::{Android, Denial, PhoneSetup};
@@ -289,8 +289,8 @@ async fn what_testers_have_cannot_be_reached_by_others_nor_broken_out_of() {
     let Some(mut bench) = bench(PhoneSetup::default()).await else { return };
     let phone = bench.phone().await;
     let steps = json!({"steps": [{"tool": "clear_app_data", "arguments": {"app": "dev.sinew.notes"}}]});
-    let error = call(&*phone, "run_steps", steps).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::UnknownTool, "{error}");
+    let error = run_steps(phone, steps).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidArguments, "{error}");
 
     let Some(mut bench) = Tracked::open(PhoneSetup::default(), PhoneOptions::shell(Profile::Tester)).await else {
         return;

@@ -4,10 +4,10 @@ use sinew_phones::adb::PhoneOptions;
 use sinew_phones::{Profile, Rect, Tree, UiNode};
 use sinew_sim::phone::{Android, Denial, LockScreen, PhoneSetup, StockApp, shopping};
 use sinew_tool::outcome::ResourceBody;
-use sinew_tool::{Content, Value, json};
+use sinew_tool::{Content, ErrorKind, Value, json};
 
 use crate::common::tracked::Tracked;
-use crate::common::{Paper, call, failure, json_of, text};
+use crate::common::{Paper, call, failure, json_of, run_steps, text};
 
 async fn bench(android: Android) -> Option<Tracked> {
     let setup = PhoneSetup { android, lock: LockScreen::None, ..PhoneSetup::default() };
@@ -370,10 +370,10 @@ async fn steps_expect_decide_repeat_and_return() {
         {"if": {"screen": {"text": "Bread"}}, "then": [{"call": "get_current_app", "as": "app"}, {"return": {"app": "${app.packageName}"}}]},
         {"tool": "press_home"},
     ]});
-    let wrong = failure(&*phone, "run_steps", steps.clone()).await;
-    assert_eq!((wrong.0, wrong.1.contains("nothing is known yet")), (-32602, true), "{}", wrong.1);
+    let wrong = run_steps(phone.clone(), steps.clone()).await.unwrap_err();
+    assert!(wrong.kind == ErrorKind::InvalidArguments && wrong.message.contains("nothing is known yet"), "{wrong}");
     let steps: Value = serde_json::from_str(&steps.to_string().replace("Milk ${x}", "Milk $${x}")).unwrap();
-    let outcome = call(&*phone, "run_steps", steps).await.unwrap();
+    let outcome = run_steps(phone.clone(), steps).await.unwrap();
     assert_eq!(outcome.structured, Some(json!({"app": "dev.sinew.notes"})));
     assert!(outcome.joined_text().contains("4[2].1. input_text"), "{}", outcome.joined_text());
     let steps = json!({"report": "html", "steps": [
@@ -381,7 +381,7 @@ async fn steps_expect_decide_repeat_and_return() {
         {"expect": {"screen": {"text": "nowhere to be seen"}}, "within": 200},
         {"tool": "press_back"},
     ]});
-    let error = call(&*phone, "run_steps", steps).await.unwrap_err();
+    let error = run_steps(phone.clone(), steps).await.unwrap_err();
     assert!(error.message.starts_with("step 2 (expect) failed: not as expected"), "{error}");
     assert!(error.message.contains("done before:\n1. press_home"), "{error}");
     let page = Content::Audio { data: error.details["report"].as_str().unwrap().to_owned(), mime_type: String::new() };

@@ -1,8 +1,9 @@
 //! The tools on the virtual phone, driven directly: every primitive is there.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{call, failure, json_of, text};
+use crate::common::{call, failure, json_of, run_steps, text};
 use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::phone::{Denial, PhoneClock, PhoneSetup, VirtualPhone};
 use sinew_tool::{Call, Content, Device, Value, json};
@@ -18,35 +19,35 @@ async fn text_of(phone: &PhoneDevice<VirtualPhone>, id: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_note_is_written_a_list_scrolled_a_picture_pinched_and_all_of_it_read_back() {
-    let phone = phone();
-    let screen = text(&phone, "open_app", json!({"app": "Notes", "return": "screen"})).await;
+    let phone = Arc::new(phone());
+    let screen = text(&*phone, "open_app", json!({"app": "Notes", "return": "screen"})).await;
     assert!(screen.contains("btn \"New note\""), "{screen}");
     let diff =
-        text(&phone, "click_element", json!({"by": "content_desc", "value": "New note", "return": "diff"})).await;
+        text(&*phone, "click_element", json!({"by": "content_desc", "value": "New note", "return": "diff"})).await;
     assert!(diff.contains("field"), "{diff}");
     let body = "Liebe Zoë,\nשלום עולם\n→ 100 % ½ 👩‍💻";
     let steps = json!({"steps": [
         {"tool": "input_text", "arguments": {"by": "resource_id", "value": "note_title", "text": "Grüße 🎉"}},
         {"tool": "set_text", "arguments": {"by": "resource_id", "value": "note_body", "text": body}},
     ]});
-    text(&phone, "run_steps", steps).await;
+    run_steps(phone.clone(), steps).await.unwrap();
     assert_eq!(text_of(&phone, "note_title").await, "Grüße 🎉");
     assert_eq!(text_of(&phone, "note_body").await, body);
-    text(&phone, "set_clipboard", json!({"text": "kopiert ✂"})).await;
-    assert_eq!(json_of(&phone, "get_clipboard", json!({})).await, json!({"text": "kopiert ✂"}));
+    text(&*phone, "set_clipboard", json!({"text": "kopiert ✂"})).await;
+    assert_eq!(json_of(&*phone, "get_clipboard", json!({})).await, json!({"text": "kopiert ✂"}));
 
-    text(&phone, "open_app", json!({"app": "com.android.contacts"})).await;
-    let found = text(&phone, "scroll_to_element", json!({"by": "text", "value": "Mary Hopper"})).await;
+    text(&*phone, "open_app", json!({"app": "com.android.contacts"})).await;
+    let found = text(&*phone, "scroll_to_element", json!({"by": "text", "value": "Mary Hopper"})).await;
     assert!(found.starts_with("Scrolled to element 'node_"), "{found}");
-    text(&phone, "click_element", json!({"by": "text", "value": "Mary Hopper"})).await;
+    text(&*phone, "click_element", json!({"by": "text", "value": "Mary Hopper"})).await;
     assert_eq!(text_of(&phone, "large_title").await, "Mary Hopper");
 
-    text(&phone, "open_app", json!({"app": "com.android.gallery3d"})).await;
-    text(&phone, "click_element", json!({"by": "text", "value": "Map of the island"})).await;
+    text(&*phone, "open_app", json!({"app": "com.android.gallery3d"})).await;
+    text(&*phone, "click_element", json!({"by": "text", "value": "Map of the island"})).await;
     assert_eq!(text_of(&phone, "zoom_level").await, "Zoom 1.0×");
-    text(&phone, "pinch", json!({"center_x": 540, "center_y": 1200, "scale": 3})).await;
+    text(&*phone, "pinch", json!({"center_x": 540, "center_y": 1200, "scale": 3})).await;
     assert_eq!(text_of(&phone, "zoom_level").await, "Zoom 3.0×");
-    let outcome = call(&phone, "get_screen", json!({"screenshot": "annotated"})).await.expect("a screen");
+    let outcome = call(&*phone, "get_screen", json!({"screenshot": "annotated"})).await.expect("a screen");
     assert!(matches!(outcome.content.as_slice(), [Content::Text(_), Content::Image { size: Some((_, 768)), .. }]));
 }
 

@@ -1,9 +1,13 @@
 //! Files that are routines, and files that are not.
 
 use sinew_routines::{Routine, new_from_template};
+use sinew_steps::Limits;
 use sinew_tool::json;
 
 use crate::files::{GOOD_NIGHT, routine_file};
+
+/// More than these steps need.
+const LIMITS: Limits = Limits { written: 100, executed: 100, items: 100, time: std::time::Duration::from_secs(60) };
 
 #[test]
 fn a_specification_with_steps_is_a_tool() {
@@ -61,7 +65,7 @@ fn values_never_become_structure() {
     let routine = Routine::read("x", &text).unwrap();
     let hostile = "${other}\", \"admin\": \"yes";
     let scope = json!({"who": hostile}).as_object().cloned().unwrap();
-    let planned = routine.steps.known_calls(&scope);
+    let planned = routine.steps.known_calls(&scope, &LIMITS);
     assert_eq!(planned[0].args["text"], format!("Hello {hostile}"));
     assert_eq!(planned[0].args["all"], hostile);
     assert_eq!(planned[0].args.len(), 2);

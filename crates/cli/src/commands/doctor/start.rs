@@ -38,10 +38,6 @@ pub(super) fn store(directory: &Path, config: &GatewayConfig) -> DoctorCheck {
     if !store.exists() {
         return DoctorCheck::ok(NAME, "none yet");
     }
-    if !directory.join("audit-key").exists() {
-        let message = "the file audit-key is missing, so nobody can verify the audit of before";
-        return DoctorCheck::note(NAME, message, format!("restore it in {} from a backup", directory.display()));
-    }
     DoctorCheck::ok(NAME, store.display().to_string())
 }
 

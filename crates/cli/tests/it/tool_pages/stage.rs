@@ -6,9 +6,10 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
 use sinew_phones::{PhoneDevice, Profile};
+use sinew_sim::StraightCalls;
 use sinew_sim::phone::{PhoneClock, PhoneSetup, VirtualPhone, shopping};
 use sinew_tool::outcome::ResourceBody;
-use sinew_tool::{Args, Call, Content, Device, DeviceEvent, Outcome, Silent, Tool};
+use sinew_tool::{Args, Content, Device, DeviceEvent, Outcome, Silent, Tool};
 
 use sinew_phones::tools::row::Scene;
 
@@ -48,7 +49,7 @@ pub fn play_on_gateway(tool: &str, arguments: &Value) -> Answer {
 pub fn play(scene: Scene, tool: &str, arguments: &Value) -> Answer {
     // Time stands still but for those who wait, so that what took how long is always the same.
     let outcome = runtime(true).block_on(async {
-        let phone = phone();
+        let phone: Arc<dyn Device> = Arc::new(phone());
         for (step, arguments) in scene.steps() {
             call(&phone, step, args(&serde_json::from_str(arguments).expect("JSON"))).await;
         }
@@ -69,9 +70,9 @@ fn runtime(paused: bool) -> tokio::runtime::Runtime {
     runtime.expect("a runtime")
 }
 
-async fn call(phone: &PhoneDevice<VirtualPhone>, tool: &str, args: Args) -> Outcome {
-    let call = Call::new(tool, args);
-    phone.call(call).await.unwrap_or_else(|error| panic!("{tool}: {error}"))
+async fn call(phone: &Arc<dyn Device>, tool: &str, args: Args) -> Outcome {
+    let answer = StraightCalls::call_device(phone.clone(), tool, args).await;
+    answer.unwrap_or_else(|error| panic!("{tool}: {error}"))
 }
 
 async fn on_gateway(tool: &str, args: Args) -> Outcome {

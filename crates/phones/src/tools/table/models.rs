@@ -147,7 +147,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 .not_compact(),
             ],
             answer: None,
-            impact: ToolImpact::Destroys,
+            impact: ToolImpact::Acts,
             profile: Profile::Compact,
             reference: None,
             run: run!(steps::run),
@@ -156,7 +156,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 repeat: Some(("Partially", "as often as all of its steps may be repeated.")),
                 scene: Scene::Home,
                 example: r#"{"steps": [{"tool": "open_app", "arguments": {"app": "Notes"}}, {"tool": "click_element", "arguments": {"selector": {"description": "New note"}}}, {"expect": {"screen": {"id": "note_title"}}, "within": 2000}]}"#,
-                security: "- **What can go wrong**: steps after a wrong assumption still run if nothing fails. Keep sequences short where something could be lost.\n- **Permissions**: the same as for each of its steps; the whole is one call in the audit.",
+                security: "- **What can go wrong**: steps after a wrong assumption still run if nothing fails. Keep sequences short where something could be lost.\n- **Permissions**: those of its steps: each is a call of its own, decided and recorded like any other.",
             },
         },
         ToolRow {

@@ -1,6 +1,9 @@
 //! Calls of a device's tools, and what they answer.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
+use std::sync::Arc;
+
+use sinew_sim::StraightCalls;
 use sinew_tool::{Args, Call, Device, Outcome, ToolError, Value};
 
 pub fn args(value: Value) -> Args {
@@ -34,4 +37,9 @@ pub async fn json_of(device: &dyn Device, tool: &str, arguments: Value) -> Value
 pub async fn failure(device: &dyn Device, tool: &str, arguments: Value) -> (i32, String) {
     let error = call(device, tool, arguments).await.expect_err("the call should fail");
     (error.kind.row().code, error.message)
+}
+
+/// Runs steps. Each is a call, which a gateway would decide about; here it goes straight to the same phone.
+pub async fn run_steps(device: Arc<dyn Device>, arguments: Value) -> Result<Outcome, ToolError> {
+    StraightCalls::call_device(device, "run_steps", args(arguments)).await
 }

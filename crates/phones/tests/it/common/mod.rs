@@ -12,7 +12,7 @@ use sinew_phones::{
     PhoneError, PhoneIdentity, Profile, Rect, Screen, Stroke, Tree, UiNode, Work,
 };
 
-pub use calls::{call, failure, json_of, text, text_for};
+pub use calls::{call, failure, json_of, run_steps, text, text_for};
 
 #[derive(Default)]
 pub struct Paper {
