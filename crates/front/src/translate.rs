@@ -162,8 +162,9 @@ fn to_block(content: Content, index: usize, revision: Revision) -> ContentBlock 
                 None => contents,
             })
         }
-        Content::Link(link) if !revision.has_resource_links() => ContentBlock::text(link_text(link)),
+        Content::Link(link) if !revision.has_resource_links() => ContentBlock::text(link_text(*link)),
         Content::Link(link) => {
+            let link = *link;
             let mut resource = Resource::new(link.uri, link.name);
             resource.title = link.title;
             resource.description = link.description;
@@ -267,7 +268,7 @@ mod tests {
                 mime_type: Some("x/y".to_owned()),
                 body: ResourceBody::Blob("AA==".to_owned()),
             })
-            .with(Content::Link(link()));
+            .with(Content::link(link()));
         let wanted: Vec<Value> = outcome
             .content
             .iter()
@@ -298,7 +299,7 @@ mod tests {
     fn result_for(revision: Revision) -> Value {
         let outcome = Outcome::default()
             .with(Content::Audio { data: "AA==".to_owned(), mime_type: "audio/wav".to_owned() })
-            .with(Content::Link(link()));
+            .with(Content::link(link()));
         let outcome = Outcome { structured: Some(json!({"n": 1})), ..outcome };
         serde_json::to_value(to_result(outcome, revision)).expect("JSON")
     }

@@ -25,10 +25,22 @@ pub struct Outcome {
 #[serde(rename_all = "snake_case")]
 pub enum Content {
     Text(String),
-    Image { data: String, mime_type: String, size: Option<(u32, u32)> },
-    Audio { data: String, mime_type: String },
-    Resource { uri: String, mime_type: Option<String>, body: ResourceBody },
-    Link(ResourceLink),
+    Image {
+        data: String,
+        mime_type: String,
+        size: Option<(u32, u32)>,
+    },
+    Audio {
+        data: String,
+        mime_type: String,
+    },
+    Resource {
+        uri: String,
+        mime_type: Option<String>,
+        body: ResourceBody,
+    },
+    /// Boxed, because it is rare and larger than the others.
+    Link(Box<ResourceLink>),
 }
 
 /// A resource that the client may read by itself.
@@ -87,6 +99,10 @@ impl Outcome {
 impl Content {
     pub fn image(bytes: &[u8], mime_type: impl Into<String>, size: Option<(u32, u32)>) -> Content {
         Content::Image { data: STANDARD.encode(bytes), mime_type: mime_type.into(), size }
+    }
+
+    pub fn link(link: ResourceLink) -> Content {
+        Content::Link(Box::new(link))
     }
 
     /// The bytes of an image, audio item or blob; `None` for text and for data that is not base64.
@@ -160,7 +176,7 @@ impl Content {
                 let body = text("text").map(ResourceBody::Text).or_else(|| text("blob").map(ResourceBody::Blob))?;
                 Some(Content::Resource { uri: text("uri")?, mime_type: text("mimeType"), body })
             }
-            "resource_link" => Some(Content::Link(ResourceLink {
+            "resource_link" => Some(Content::link(ResourceLink {
                 uri: text("uri")?,
                 name: text("name")?,
                 title: text("title"),
@@ -190,7 +206,7 @@ mod tests {
                 mime_type: Some("x/y".to_owned()),
                 body: ResourceBody::Blob("AA==".to_owned()),
             },
-            Content::Link(ResourceLink {
+            Content::link(ResourceLink {
                 uri: "a://b".to_owned(),
                 name: "b".to_owned(),
                 title: Some("B".to_owned()),

@@ -164,7 +164,7 @@ mod tests {
             (text(), text(), option::of(text()), option::of(text()), option::of(any::<u64>())).prop_map(
                 |(uri, name, title, mime_type, size)| {
                     let description = title.clone();
-                    Content::Link(ResourceLink { uri, name, title, description, mime_type, size })
+                    Content::link(ResourceLink { uri, name, title, description, mime_type, size })
                 }
             ),
         ]

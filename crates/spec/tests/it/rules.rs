@@ -124,6 +124,27 @@ fn every_mistake_is_reported_by_its_rule() {
 }
 
 #[test]
+fn a_schema_that_a_gateway_does_not_list_is_reported_with_the_remedy() {
+    let schema = |length: usize| {
+        let argument = serde_json::json!({"type": "string", "description": "d".repeat(length)});
+        serde_json::json!({"type": "object", "properties": {"a": argument}})
+    };
+    let messages = |length: usize| {
+        let tool = serde_json::json!({"name": "open", "description": "Opens a door.", "inputSchema": schema(length)});
+        let document = Document::parse(&serde_json::json!({"tools": [tool]}).to_string());
+        let findings = lint::check(&document, &LintConfig::default());
+        let simplified = findings.iter().filter(|finding| finding.rule.id == "schema-simplified");
+        simplified.map(|finding| finding.message.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        messages(70_000),
+        ["AI clients get this tool without its arguments, which are not checked either, because the schema is larger \
+          than 64 KiB; shorten the schema, or split the tool"]
+    );
+    assert!(messages(40_000).is_empty());
+}
+
+#[test]
 fn rules_that_need_more_than_one_change_are_reported_too() {
     let twice = format!("{GOOD}\n---\n\n{}", &GOOD[GOOD.find("## Tool:").unwrap()..]);
     assert_eq!(found(&twice), BTreeSet::from(["name-duplicate"]));
