@@ -30,8 +30,13 @@ async function check(what, run) {
     console.log(`FAIL mobile-mcp: ${what}: ${error.message.split("\n").slice(0, 8).join(" | ")}`);
   }
 }
+let calls = 0;
+let bytes = 0;
 const call = async (name, args = {}) => {
-  const result = await client.callTool({ name, arguments: { device: SINEW_PHONE, ...args } });
+  const request = { name, arguments: { device: SINEW_PHONE, ...args } };
+  const result = await client.callTool(request);
+  calls += 1;
+  bytes += JSON.stringify(request).length + JSON.stringify(result).length;
   const text = result.content.filter((item) => item.type === "text").map((item) => item.text).join("\n");
   assert.ok(!result.isError, text);
   return { text, content: result.content };
@@ -63,6 +68,26 @@ await check("types, and reads it back", async () => {
 await check("presses a button", async () => {
   await call("mobile_press_button", { button: "HOME" });
   assert.match(await elements(), /Calculator/);
+});
+await check("writes a note and reads it back, as routines.mjs does", async () => {
+  const tap = async (words) => {
+    const line = (await elements()).split(/\n|(?=\{)/).find((line) => line.includes(words));
+    const [x, y] = middle(line);
+    await call("mobile_click_on_screen_at_coordinates", { x, y });
+  };
+  await call("mobile_launch_app", { packageName: "dev.sinew.notes" });
+  await call("mobile_press_button", { button: "BACK" });
+  [calls, bytes] = [0, 0];
+  await call("mobile_launch_app", { packageName: "dev.sinew.notes" });
+  await tap("New note");
+  await tap("note_title");
+  await call("mobile_type_keys", { text: "Groceries", submit: false });
+  await tap("note_body");
+  await call("mobile_type_keys", { text: "Lemons", submit: false });
+  assert.match(await elements(), /Lemons/);
+  await call("mobile_press_button", { button: "BACK" });
+  await call("mobile_press_button", { button: "BACK" });
+  console.log(`     a note written and read back, mobile-mcp: ${calls} calls, ${bytes} bytes`);
 });
 await check("takes a picture", async () => {
   const { content } = await call("mobile_take_screenshot");
