@@ -77,7 +77,11 @@ fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Vec<Problem>)
             listed_below = None;
         }
         match names::tool(words.of(text)) {
-            Some((name, confidence)) if confidence != Confidence::Listed || listed_below.is_some() => {
+            Some((name, confidence))
+                if confidence != Confidence::Listed
+                    || listed_below.is_some()
+                    || describes_input(text, &blocks[index + 1..]) =>
+            {
                 let start = ToolHeading { block: index, level, words, name };
                 candidates.push((
                     start,
@@ -133,11 +137,7 @@ fn untitled(text: &str, blocks: &[Block], starts: &[ToolHeading]) -> Vec<Problem
         if index < inside || names::tool(title).is_some() || names::section(title).is_some() {
             continue;
         }
-        let body = blocks[index + 1..].iter().take_while(|block| match block.kind {
-            BlockKind::Heading { text: words, .. } => names::section(words.of(text)).is_some(),
-            _ => true,
-        });
-        if body.clone().any(|block| labels_input(text, block)) {
+        if describes_input(text, &blocks[index + 1..]) {
             let message = format!(
                 "\"{}\" describes parameters and was not read as a tool, because it is not a name; write the heading as \
                  `## Tool: `name``",
@@ -147,6 +147,15 @@ fn untitled(text: &str, blocks: &[Block], starts: &[ToolHeading]) -> Vec<Problem
         }
     }
     found
+}
+
+/// Whether parameters are described right below a heading.
+fn describes_input(text: &str, below: &[Block]) -> bool {
+    let body = below.iter().take_while(|block| match block.kind {
+        BlockKind::Heading { text: words, .. } => names::section(words.of(text)).is_some(),
+        _ => true,
+    });
+    body.into_iter().any(|block| labels_input(text, block))
 }
 
 /// Whether a heading or a bold label says that parameters follow.
@@ -408,9 +417,13 @@ fn dedent(body: &str, indent: usize) -> String {
 fn opening(text: &str, blocks: &[Block]) -> (Option<String>, Vec<Piece>) {
     let mut title = None;
     let mut pieces = Vec::new();
-    for block in blocks {
+    let first = blocks.iter().position(|block| matches!(block.kind, BlockKind::Heading { .. }));
+    for (index, block) in blocks.iter().enumerate() {
         match block.kind {
-            BlockKind::Heading { level: 1, text: words } if title.is_none() => title = Some(words.of(text).to_owned()),
+            // Below another heading it would separate what belongs to that one.
+            BlockKind::Heading { level: 1, text: words } if first == Some(index) => {
+                title = Some(words.of(text).to_owned());
+            }
             _ => pieces.push(Piece::of(block)),
         }
     }

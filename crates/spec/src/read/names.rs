@@ -34,6 +34,8 @@ pub(crate) fn tool(words: &str) -> Option<(String, Confidence)> {
         let name = code.split('(').next().unwrap_or(code).trim();
         return (is_name(name) && !is_file(name)).then(|| (name.to_owned(), Confidence::Likely));
     }
+    // A signature is a name too: `move_home()`.
+    let words = words.split_once('(').filter(|(_, rest)| rest.ends_with(')')).map_or(words, |(name, _)| name);
     let plain = is_name(words) && words.starts_with(|c: char| c.is_ascii_lowercase());
     if !plain || is_file(words) || section(words).is_some() {
         return None;
@@ -269,6 +271,8 @@ mod tests {
             ("`a` / `b`", Some(("a", Confidence::Likely))),
             ("analyze_code", Some(("analyze_code", Confidence::Likely))),
             ("hash", Some(("hash", Confidence::Listed))),
+            ("move_home()", Some(("move_home", Confidence::Likely))),
+            ("move_home (old)", None),
             ("Tool Reference", None),
             ("Tools", None),
             ("Parameters", None),

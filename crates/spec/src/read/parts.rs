@@ -89,13 +89,21 @@ pub(super) struct Parts {
     pub lead: Vec<Piece>,
     pub extra: Vec<(String, Vec<Piece>)>,
     pub places: Vec<SectionPlace>,
+    /// What tables of remarks say about idempotency.
+    answers: Vec<Span>,
     /// Whether a comment was skipped just now.
     gap: bool,
 }
 
 pub(super) fn sort(text: &str, body: &[Block], end: usize) -> Parts {
-    let mut parts =
-        Parts { sections: Default::default(), lead: Vec::new(), extra: Vec::new(), places: Vec::new(), gap: false };
+    let mut parts = Parts {
+        sections: Default::default(),
+        lead: Vec::new(),
+        extra: Vec::new(),
+        places: Vec::new(),
+        answers: Vec::new(),
+        gap: false,
+    };
     let mut current = Part::Lead;
     // The level of the tool's section headings, set by the first; deeper headings are content.
     let mut section_level = None;
@@ -120,14 +128,15 @@ pub(super) fn sort(text: &str, body: &[Block], end: usize) -> Parts {
             BlockKind::Comment => parts.gap = true,
             BlockKind::Prose(lines) => parts.prose(text, lines, block.gap, &mut current, by_bold),
             _ => {
-                if !matches!(current, Part::Section(Section::Idempotency)) {
-                    parts.idempotency_in_table(text, block);
-                }
+                parts.idempotency_in_table(text, block);
                 parts.put(&current, Piece::of(block));
             }
         }
     }
     parts.close(end);
+    if parts.sections[Section::Idempotency as usize].is_empty() {
+        std::mem::take(&mut parts.answers).into_iter().for_each(|answer| parts.answer_idempotency(answer));
+    }
     parts
 }
 
@@ -179,7 +188,7 @@ impl Parts {
                 && names::answers_idempotency(&prose::unmark(&label.text))
                 && answer.said().is_some()
             {
-                self.answer_idempotency(answer.span);
+                self.answers.push(answer.span);
             }
         }
     }

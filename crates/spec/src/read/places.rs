@@ -148,9 +148,9 @@ impl FieldRow {
         match word {
             "yes" | "no" if text.starts_with("yes/no") || text.starts_with("no/yes") => Required::Unclear,
             "yes" | "true" | "required" | "y" if text.len() > word.len() && text.contains("if ") => Required::Sometimes,
-            "yes" | "true" | "required" | "mandatory" | "y" | "x" | "must" => Required::Yes,
+            "yes" | "true" | "required" | "mandatory" | "y" | "x" | "must" | "ja" | "oui" => Required::Yes,
             "not" if text.starts_with("not required") => Required::No,
-            "no" | "false" | "optional" | "n" => Required::No,
+            "no" | "false" | "optional" | "n" | "nein" | "non" => Required::No,
             "conditional" | "conditionally" | "sometimes" | "depends" | "one" | "either" => Required::Sometimes,
             _ if text.starts_with(['✓', '✔', '✅']) => Required::Yes,
             _ if text.starts_with(['✗', '✘', '❌']) => Required::No,

@@ -35,17 +35,23 @@ pub(crate) fn read(row: table::Row, columns: &[Column]) -> Option<FieldRow> {
 /// `- **target** — string: Path`, ``- `target`: string, the path``.
 pub(crate) fn read_bullet(text: &str, line: Span) -> Option<FieldRow> {
     let words = line.of(text);
-    let body = words.trim_start();
-    let body = body.strip_prefix(['-', '*', '+'])?.strip_prefix(' ')?.trim_start();
-    let (name, rest) = bullet_name(body)?;
+    let (name, rest) = bullet_name(bulleted(words.trim_start())?)?;
     described(text, line, name, rest)
+}
+
+/// What stands after a bullet or the number of an item.
+fn bulleted(item: &str) -> Option<&str> {
+    let digits = item.trim_start_matches(|c: char| c.is_ascii_digit());
+    let marked =
+        if digits.len() < item.len() { digits.strip_prefix(['.', ')']) } else { item.strip_prefix(['-', '*', '+']) };
+    Some(marked?.strip_prefix(' ')?.trim_start())
 }
 
 /// The term and the explanation of a definition list: a name, and below it `: string, required. Path`.
 pub(crate) fn read_definition(text: &str, term: Span, explanation: Span) -> Option<FieldRow> {
     let rest = explanation.of(text).trim_start().strip_prefix(':')?;
     let name = prose::unmark(term.of(text));
-    if !is_parameter(&name) {
+    if !is_parameter(&name) || super::names::section(&name).is_some() {
         return None;
     }
     let at = term.start + term.of(text).find(name.as_str())?;
@@ -88,6 +94,7 @@ fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<FieldRow>
     let rest = rest.strip_prefix("- ").unwrap_or(rest).trim_start();
     let (about, after) = match rest.strip_prefix(['(', '[', '<']) {
         Some(inside) => split_brackets(inside)?,
+        None if rest.starts_with('`') => typed(rest)?,
         // `string, required: words` or `string - words`; a sentence has no type in front.
         None => {
             let end = rest.find([':', '–', '—', '.']).or_else(|| rest.find(" - ")).unwrap_or(rest.len());
@@ -117,6 +124,8 @@ fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<FieldRow>
         let value = part.get(..7).filter(|word| word.eq_ignore_ascii_case("default")).map(|_| &part[7..])?;
         Some(value.trim_start_matches([':', '=', ' ']))
     });
+    let (stated, after) = stated_default(after);
+    let default = default.or(stated);
     let mut description = after.trim_start_matches([':', '-', '–', '—', '.', ' ', ')']).trim().to_owned();
     let remarks: Vec<&str> =
         others.map(|part| part.trim()).filter(|part| !part.to_lowercase().starts_with("default")).collect();
@@ -133,6 +142,21 @@ fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<FieldRow>
         description: Some(Cell { text: description, span: cell_of(text, line, after.trim()).span }),
         example: None,
     })
+}
+
+/// A type in code, with the remark in brackets after it: `` `string` (required) ``.
+fn typed(rest: &str) -> Option<(&str, &str)> {
+    let kind = 1 + rest[1..].find('`')? + 1;
+    let remark = rest[kind..].trim_start().strip_prefix('(').and_then(split_brackets);
+    let end = remark.map_or(kind, |(_, after)| rest.len() - after.len());
+    Some((&rest[..end], &rest[end..]))
+}
+
+/// A default as programmers write it, `= 10`, and what follows it.
+fn stated_default(after: &str) -> (Option<&str>, &str) {
+    let Some(value) = after.trim_start().strip_prefix('=') else { return (None, after) };
+    let end = [" – ", " — ", " - ", ": ", ". "].iter().filter_map(|end| value.find(end)).min().unwrap_or(value.len());
+    (Some(value[..end].trim()), &value[end..])
 }
 
 /// What stands up to the bracket that closes, and what follows it.

@@ -141,10 +141,13 @@ fn columns(header: &[Cell], rows: &[Row]) -> Option<Vec<Column>> {
         }
     }
     let has = |columns: &[Column], column: Column| columns.contains(&column);
-    // Whatever its title, the last other column of a table of names and types is the description.
+    // Whatever its title, the wordiest other column of a table of names and types is the description.
     if has(&columns, Column::Name) && has(&columns, Column::Type) && !has(&columns, Column::Description) {
         let free = |index: &usize| columns[*index] == Column::Other && !is_detail(&header[*index].text);
-        if let Some(index) = (0..columns.len()).rev().find(free) {
+        let words = |index: &usize| -> usize {
+            rows.iter().filter_map(|row| row.cells.get(*index)).map(|cell| cell.text.split_whitespace().count()).sum()
+        };
+        if let Some(index) = (0..columns.len()).filter(free).max_by_key(words) {
             columns[index] = Column::Description;
         }
     }
@@ -174,6 +177,10 @@ fn is_choice(text: &str) -> bool {
             | "required"
             | "optional"
             | "mandatory"
+            | "ja"
+            | "nein"
+            | "oui"
+            | "non"
             | "✓"
             | "✔"
             | "✅"

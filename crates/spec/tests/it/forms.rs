@@ -98,6 +98,68 @@ fn text_without_a_section_is_printed_unchanged() {
 }
 
 #[test]
+fn html_tables_numbered_lists_and_typed_code_are_read() {
+    let text = "\
+# Robot
+
+## move_home()
+
+Moves home. **Idempotent**: Yes, a second call finds it there.
+
+<table>
+<tr><th>Argument</th><th>Kind</th><th>Needed?</th><th>Meaning</th></tr>
+<tr><td><code>speed</code></td><td>int</td><td>no</td><td>Degrees &amp; seconds</td></tr>
+</table>
+
+## grip
+
+| | |
+|---|---|
+| Idempotent | No, it closes further |
+| Owner | Ann |
+
+Parameters:
+
+1. `force` (number, required): Newton
+2. `hand`: `string` = left – Which hand
+
+## turn_base
+
+| Nr | Feld | Datentyp | Pflicht | Bedeutung | Einheit |
+|---|---|---|---|---|---|
+| 1 | `winkel` | integer | ja | Wie weit gedreht wird | Grad |
+
+## look_around
+
+Parameters
+: none
+";
+    let document = Document::parse(text);
+    let found: Vec<(&str, String)> =
+        document.tools.iter().map(|tool| (tool.name.as_str(), tool.input["properties"].to_string())).collect();
+    assert_eq!(
+        found,
+        [
+            ("move_home", r#"{"speed":{"type":"integer","description":"Degrees & seconds"}}"#.to_owned()),
+            (
+                "grip",
+                r#"{"force":{"type":"number","description":"Newton"},"hand":{"type":"string","description":"Which hand","default":"left"}}"#
+                    .to_owned()
+            ),
+            ("turn_base", r#"{"winkel":{"type":"integer","description":"Wie weit gedreht wird"}}"#.to_owned()),
+        ]
+    );
+    assert_eq!(document.tools[0].idempotency, "**Idempotent**: Yes, a second call finds it there.");
+    assert_eq!(document.tools[1].idempotency, "No, it closes further");
+    assert_eq!(document.tools[2].input["required"], serde_json::json!(["winkel"]));
+    let unread: Vec<&str> = document.problems.iter().map(|problem| problem.span.of(&document.text)).collect();
+    assert_eq!(unread, ["look_around"]);
+    let rendered = print::render_document("Robot", &document);
+    assert!(rendered.lost.is_empty(), "{:?}", rendered.lost);
+    assert_eq!(print::render_document("Robot", &Document::parse(&rendered.text)).text, rendered.text);
+}
+
+#[test]
 fn tools_in_other_forms_are_read_beside_canonical_ones() {
     let text = "\
 # Lamps - MCP Tool Specification
