@@ -56,6 +56,9 @@ pub enum NotReadyReason {
     Busy,
 }
 
+/// The word of [`RefusedRequest::error`] for a token that was valid once.
+pub const TOKEN_EXPIRED: &str = "token_expired";
+
 /// A request that was refused before anything was done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusedRequest {

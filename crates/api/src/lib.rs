@@ -23,6 +23,7 @@ pub use devices::{
 pub use document::document;
 pub use health::{
     BrokerPresences, GatewayStatus, HealthStatus, NotReadyReason, Readiness, RefusedRequest, RequestFailure,
+    TOKEN_EXPIRED,
 };
 pub use policy::{
     ApprovalVerdict, Approvals, CheckPolicy, Decide, Effects, Explain, Explained, ExplainedRule, MarkedTool,

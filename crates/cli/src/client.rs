@@ -14,7 +14,7 @@ use rustls::CertificateError;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
-use sinew_api::RefusedRequest;
+use sinew_api::{RefusedRequest, TOKEN_EXPIRED};
 use sinew_compose::state;
 use sinew_tool::ToolError;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -84,9 +84,9 @@ impl GatewayTarget {
         let directory = reach.state.directory()?;
         if let Some(running) = state::find_running(&directory)
             && let own = parse_url(&running.addresses.url)?
-            && own.authority() == target.url.authority()
+            && is_same_place(&own, &target.url)
         {
-            if own.scheme() != target.url.scheme() {
+            if url.contains("://") && own.scheme() != target.url.scheme() {
                 let message =
                     format!("`{url}` has the wrong scheme: the gateway there is at {}", running.addresses.url);
                 return Err(CliError::new(CliErrorKind::Usage, message));
@@ -220,7 +220,7 @@ impl GatewayClient {
                 format!("the gateway closed the connection before its answer ended: {error}"),
             )
         })?;
-        read_answer(status, &body.to_bytes())
+        self.read(status, &body.to_bytes())
     }
 
     /// Turns the connection into a stream of newline-delimited MCP.
@@ -237,7 +237,7 @@ impl GatewayClient {
             let status = answer.status();
             let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
             let body = body.map(|body| body.to_bytes()).unwrap_or_default();
-            return match read_answer::<IgnoredAny>(status, &body) {
+            return match self.read::<IgnoredAny>(status, &body) {
                 Err(failure) if !status.is_success() => Err(failure),
                 _ => {
                     Err(CliError::new(CliErrorKind::Io, format!("the gateway did not open the stream: HTTP {status}")))
@@ -245,6 +245,15 @@ impl GatewayClient {
             };
         }
         hyper::upgrade::on(answer).await.map(TokioIo::new).map_err(|error| self.broken(&error))
+    }
+
+    fn read<A: DeserializeOwned>(&self, status: StatusCode, body: &[u8]) -> Result<A, CliError> {
+        if status == StatusCode::UNAUTHORIZED && self.token.is_none() {
+            let message = "the gateway needs a token; give one with --token or SINEW_TOKEN, or, on the gateway's machine, \
+                           name its state directory with --state";
+            return Err(CliError::new(CliErrorKind::TokenRefused, message));
+        }
+        read_answer(status, body)
     }
 
     fn broken(&self, error: &hyper::Error) -> CliError {
@@ -295,7 +304,8 @@ fn read_answer<A: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<A
         });
     }
     let value: Option<Value> = serde_json::from_slice(body).ok();
-    if status == StatusCode::UNAUTHORIZED {
+    let is_expired = value.as_ref().is_some_and(|value| value["error"] == TOKEN_EXPIRED);
+    if status == StatusCode::UNAUTHORIZED && !is_expired {
         return Err(CliError::new(
             CliErrorKind::TokenRefused,
             "the gateway does not accept the token; give a valid one with --token or SINEW_TOKEN, or use the gateway's \
@@ -308,7 +318,7 @@ fn read_answer<A: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<A
     // A refusal before any protocol began has a sentence of its own.
     let refused = value.and_then(|value| serde_json::from_value::<RefusedRequest>(value).ok());
     let kind = match &refused {
-        _ if status == StatusCode::FORBIDDEN => CliErrorKind::TokenRefused,
+        _ if status == StatusCode::FORBIDDEN || is_expired => CliErrorKind::TokenRefused,
         Some(refused) if refused.error == "https_required" => CliErrorKind::NoGateway,
         _ => CliErrorKind::Io,
     };
@@ -320,12 +330,19 @@ fn parse_url(text: &str) -> Result<Uri, CliError> {
     let wrong = || {
         CliError::new(
             CliErrorKind::Usage,
-            format!("`{text}` is not a gateway address; expected http://HOST:PORT or https://HOST:PORT"),
+            format!("`{text}` is not a gateway address; expected HOST:PORT, http://HOST:PORT or https://HOST:PORT"),
         )
     };
-    let url: Uri = text.parse().map_err(|_| wrong())?;
+    let is_whole = text.contains("://");
+    let url: Uri = if is_whole { text.parse() } else { format!("http://{text}").parse() }.map_err(|_| wrong())?;
     let fits = matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some_and(|host| !host.is_empty());
     fits.then_some(url).ok_or_else(wrong)
+}
+
+/// Whether both addresses lead to the same listener; a machine has several names for itself.
+fn is_same_place(one: &Uri, other: &Uri) -> bool {
+    let is_loopback = |url: &Uri| matches!(url.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    one.port_u16() == other.port_u16() && (one.host() == other.host() || (is_loopback(one) && is_loopback(other)))
 }
 
 fn unreachable(url: &Uri, why: impl std::fmt::Display) -> CliError {
@@ -357,10 +374,16 @@ mod tests {
     }
 
     #[test]
-    fn an_address_needs_a_scheme_and_a_host() {
-        assert!(parse_url("http://127.0.0.1:7300").is_ok());
+    fn an_address_needs_a_host_and_may_have_a_scheme() {
         assert!(parse_url("https://[::1]:7300/").is_ok());
-        for wrong in ["127.0.0.1:7300", "ftp://x", "http://", "", "http://a b"] {
+        for plain in ["localhost:7300", "127.0.0.1:7300", "http://127.0.0.1:7300"] {
+            let url = parse_url(plain).expect("an address");
+            assert_eq!((url.scheme_str(), url.port_u16()), (Some("http"), Some(7300)), "{plain}");
+            assert!(is_same_place(&url, &parse_url("http://127.0.0.1:7300").expect("an address")));
+        }
+        let other = parse_url("localhost:7400").expect("an address");
+        assert!(!is_same_place(&other, &parse_url("http://127.0.0.1:7300").expect("an address")));
+        for wrong in ["ftp://x", "http://", "", "http://a b", "a b:7300"] {
             assert_eq!(parse_url(wrong).map_err(|failure| failure.exit), Err(2), "{wrong:?}");
         }
     }
@@ -372,6 +395,9 @@ mod tests {
         let failure = read_answer(StatusCode::GATEWAY_TIMEOUT, object.to_string().as_bytes()).expect_err("a failure");
         assert_eq!((failure.exit, failure.error_type), (75, "Timeout"));
         assert_eq!(read_answer(StatusCode::UNAUTHORIZED, b"").map_err(|failure| failure.exit), Err(77));
+        let expired = br#"{"error": "token_expired", "message": "it expired yesterday"}"#;
+        let failure = read_answer(StatusCode::UNAUTHORIZED, expired).expect_err("a failure");
+        assert_eq!((failure.exit, failure.message.as_str()), (77, "it expired yesterday"));
         let forbidden = br#"{"error": "forbidden", "message": "this needs an admin token"}"#;
         let failure = read_answer(StatusCode::FORBIDDEN, forbidden).expect_err("a failure");
         assert_eq!((failure.exit, failure.message.as_str()), (77, "this needs an admin token"));

@@ -49,11 +49,10 @@ impl ClientSetup {
     }
 
     fn http(&self) -> Value {
-        let token = self.token.as_deref().unwrap_or("TOKEN");
         json!({
             "type": "http",
             "url": format!("{}/mcp", self.url),
-            "headers": {"Authorization": format!("Bearer {token}")},
+            "headers": {"Authorization": format!("Bearer {}", self.token())},
         })
     }
 
@@ -66,20 +65,18 @@ impl ClientSetup {
         })
     }
 
+    /// The page of `sinew connect`. It is printed as it is: commands and files are copied from it.
     pub fn to_text(&self, printer: Printer) -> String {
         let section = |title: &str, places: &[&str], body: &str| {
-            let mut text = format!("\n{}\n", printer.paint(TextStyle::Bold, title));
-            for place in places {
-                text.push_str(&format!("  {}\n", printer.paint(TextStyle::Dim, place)));
-            }
-            text.extend(body.lines().map(|line| format!("    {line}\n")));
-            text
+            let places: String =
+                places.iter().map(|place| format!("  {}\n", printer.paint(TextStyle::Dim, place))).collect();
+            let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
+            format!("\n{}\n{places}{body}", printer.paint(TextStyle::Bold, title))
         };
-        let mut text = section("Claude Code", &[], &self.claude_code(&ClientSetup::program()));
+        let mut text = section("Claude Code", &[], "") + &printer.command(&self.claude_code(&ClientSetup::program()));
         let config = format!("{:#}", json!({"mcpServers": {"sinew": self.stdio()}}));
-        for (index, (client, places)) in CLIENTS.iter().enumerate() {
-            let is_last = index + 1 == CLIENTS.len();
-            text.push_str(&section(client, places, if is_last { &config } else { "" }));
+        for (client, places) in CLIENTS {
+            text.push_str(&section(client, places, &config));
         }
         let vscode = format!("{:#}", json!({"servers": {"sinew": self.stdio()}}));
         text.push_str(&section("VS Code", &[".vscode/mcp.json in a project"], &vscode));
@@ -89,14 +86,26 @@ impl ClientSetup {
         text.push_str(&section("Codex", &["~/.codex/config.toml"], &codex));
         let http = format!("{:#}", json!({"mcpServers": {"sinew": self.http()}}));
         text.push_str(&section("Clients that speak Streamable HTTP", &[], &http));
-        if self.token.is_none() {
-            text.push_str("  Create the token with: sinew token new --client NAME\n");
-        }
-        let mut remote = format!("sinew stdio --url {} --token TOKEN", self.url.replace("127.0.0.1", "HOST"));
+        let mut remote = format!("sinew stdio --url {} --token {}", self.remote_url(), self.token());
         if let Some(fingerprint) = &self.fingerprint {
             remote.push_str(&format!(" --fingerprint {}", fingerprint.replace(':', "")));
         }
-        text.push_str(&section("Clients on another machine", &[], &remote));
+        text.push_str(&section("Clients on another machine", &[], ""));
+        text.push_str(&printer.command(&remote));
+        if self.token.is_none() {
+            let hint =
+                "snw_… stands for a token: `sinew connect --client NAME` creates one for a client and prints it here.";
+            text.push_str(&format!("\n{}\n", printer.wrap(hint, 0)));
+        }
         text
+    }
+
+    fn token(&self) -> &str {
+        self.token.as_deref().unwrap_or("snw_…")
+    }
+
+    /// The address as another machine reaches it, as far as it is known.
+    fn remote_url(&self) -> String {
+        self.url.replace("127.0.0.1", "HOST")
     }
 }

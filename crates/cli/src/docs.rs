@@ -161,6 +161,7 @@ fn errors() -> String {
          |---|---|---|---|\n\
          | every path | 400 | `bad_host` | The `Host` header is missing, doubled or not a valid name. |\n\
          | every path but `/health` | 401 | `unauthorized` | The token is missing or unknown; `WWW-Authenticate` says which. |\n\
+         | every path but `/health` | 401 | `token_expired` | The token is no longer valid; the message says since when. |\n\
          | every path, without TLS where TLS is served | 400 | `https_required` | Use https:// in the address. |\n\
          | every path | 403 | `host_not_allowed`, `origin_not_allowed` | Name the host or the origin in the configuration. |\n\
          | every path | 403 | `forbidden` | The role of the token is too small, or it is a device's. |\n\

@@ -59,8 +59,14 @@ fn main() -> ExitCode {
 /// Help and version are printed; everything else is reported like every other failure.
 fn misread(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || !wants_json() {
-        let _ = error.print();
-        return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+        if !error.use_stderr() {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        let text = error.render();
+        let is_colored = terminal::is_colored(&std::io::stderr());
+        terminal::ask(&if is_colored { text.ansi().to_string() } else { text.to_string() });
+        return ExitCode::from(USAGE);
     }
     let text = error.render().to_string();
     // Usage and hints are for people; the reason comes before them.
@@ -83,7 +89,7 @@ fn command_line() -> Vec<OsString> {
     let is_object = |word: &OsString| word.to_str().is_some_and(|text| text.trim_start().starts_with(['{', '[']));
     let old = (2..words.len()).find(|at| words[at - 1] == "--json" && is_object(&words[*at]));
     if let Some(at) = old.filter(|_| words.iter().any(|word| word == "call")) {
-        eprintln!("warning: `--json OBJECT` is now `--args OBJECT`; `--json` alone prints JSON");
+        terminal::say("warning: `--json OBJECT` is now `--args OBJECT`; `--json` alone prints JSON");
         words[at - 1] = "--args".into();
     }
     words
@@ -91,9 +97,9 @@ fn command_line() -> Vec<OsString> {
 
 fn refuse(failure: &CliError) -> ExitCode {
     if wants_json() {
-        terminal::print(&format!("{:#}\n", failure.to_object()));
+        terminal::print_exact(&format!("{:#}\n", failure.to_object()));
     } else {
-        eprintln!("error: {failure}");
+        terminal::say(&format!("error: {failure}"));
     }
     ExitCode::from(failure.exit)
 }
@@ -144,7 +150,10 @@ fn start_log(cli: &Cli) -> Option<RunningLog> {
         let levels = text.to_str().filter(|text| log::parse_levels(text).is_some()).map(str::to_owned);
         if levels.is_none() {
             let text = text.display();
-            eprintln!("warning: SINEW_LOG={text} is not understood and ignored; expected {}", log::LEVELS);
+            terminal::say(&format!(
+                "warning: SINEW_LOG={text} is not understood and ignored; expected {}",
+                log::LEVELS
+            ));
         }
         levels
     });

@@ -9,7 +9,7 @@ use sinew_gateway::Gateway;
 use sinew_policy::Verdict;
 
 use crate::client_setup::ClientSetup;
-use crate::terminal::{Printer, Table, TextStyle, clean};
+use crate::terminal::{Printer, Table, TextStyle, clean, print_exact};
 
 /// The content of a start page.
 pub struct StartPage {
@@ -57,7 +57,15 @@ impl StartPage {
         }
     }
 
-    pub fn to_json(&self) -> Value {
+    pub fn print(&self, printer: Printer, is_verbose: bool) {
+        // One line of JSON, so that whoever started us can read it and go on. The page has commands to be copied.
+        print_exact(&match printer.is_json() {
+            true => format!("{}\n", self.to_json()),
+            false => self.to_text(printer, is_verbose),
+        });
+    }
+
+    fn to_json(&self) -> Value {
         let mut page = json!({
             "url": self.addresses.url,
             "mcp": format!("{}/mcp", self.addresses.url),
@@ -80,13 +88,13 @@ impl StartPage {
         page
     }
 
-    pub fn to_text(&self, printer: Printer, is_verbose: bool) -> String {
+    fn to_text(&self, printer: Printer, is_verbose: bool) -> String {
         let mut text = format!("{}\n\n", printer.paint(TextStyle::Bold, &self.title));
         text.push_str(&self.facts(printer, is_verbose));
         text.push('\n');
         if self.devices.is_empty() {
-            text.push_str("No device is connected. Connect a virtual board: ");
-            text.push_str(&format!("{}\n", self.command("sim board")));
+            text.push_str("No device is connected. Connect a virtual board:\n");
+            text.push_str(&printer.command(&self.command("sim board")));
         } else {
             text.push_str(&self.table(printer));
         }
@@ -151,7 +159,7 @@ impl StartPage {
     }
 
     fn table(&self, printer: Printer) -> String {
-        let mut table = Table::new(["DEVICE", "KIND", "TOOLS"]);
+        let mut table = Table::new(["DEVICE", "KIND", "TOOLS"]).cut(&["TOOLS"]);
         for device in &self.devices {
             let tools = format!("{}: {}", device.tools.len(), device.tools.join(", "));
             let cells = [device.kind.clone(), tools].map(|cell| (None, cell));

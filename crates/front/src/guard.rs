@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use http::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderMap, Response, StatusCode, Uri};
-use sinew_api::Access;
+use sinew_api::{Access, TOKEN_EXPIRED};
 use sinew_gateway::{Principal, Role};
 use sinew_tool::BoxFuture;
 
@@ -133,7 +133,10 @@ impl Guard {
                 let message = "this is a device token, which only connects a device; use a client token here";
                 Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "forbidden", message)))
             }
-            None => Err(unauthorized("Invalid bearer token", INVALID_TOKEN)),
+            None => Err(match tokens.expired_at(token) {
+                Some(at) => expired(at),
+                None => unauthorized("Invalid bearer token", INVALID_TOKEN),
+            }),
         }
     }
 }
@@ -196,6 +199,18 @@ fn too_many_answers(front: &FrontState) -> Response<Body> {
 
 fn unauthorized(message: &str, challenge: &'static str) -> Box<Response<Body>> {
     let mut response = reply::problem(StatusCode::UNAUTHORIZED, "unauthorized", message);
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    Box::new(response)
+}
+
+fn expired(at: i64) -> Box<Response<Body>> {
+    let at = jiff::Timestamp::from_millisecond(at).map(|at| at.strftime("%Y-%m-%d %H:%M UTC").to_string());
+    let message = format!(
+        "the token expired on {}; create a new one with `sinew token new` on the gateway's machine",
+        at.unwrap_or_default()
+    );
+    let mut response = reply::problem(StatusCode::UNAUTHORIZED, TOKEN_EXPIRED, &message);
+    let challenge = "Bearer realm=\"sinew\", error=\"invalid_token\", error_description=\"The access token expired\"";
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     Box::new(response)
 }

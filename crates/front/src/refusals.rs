@@ -32,7 +32,7 @@ impl Refusals {
 
     pub(crate) fn count(&self, address: IpAddr, status: StatusCode) {
         let why = match status {
-            StatusCode::UNAUTHORIZED => "its token is missing or wrong",
+            StatusCode::UNAUTHORIZED => "its token is missing, wrong or expired",
             StatusCode::FORBIDDEN => "its token, host or origin is not allowed",
             StatusCode::SERVICE_UNAVAILABLE => "too much is under way",
             _ => "it is malformed",

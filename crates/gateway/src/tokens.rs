@@ -120,6 +120,13 @@ impl Tokens {
         found
     }
 
+    /// Since when a token has expired, in milliseconds of Unix time; `None` for one that is unknown or valid.
+    pub fn expired_at(&self, token: &str) -> Option<i64> {
+        let (hash, now) = (hash(token), now());
+        let rows = self.mirror.rows.load();
+        rows.iter().find(|row| is_same(&row.hash, &hash) && row.is_expired(now))?.expires_at
+    }
+
     /// Whether it is the token of a device, which is not valid for clients.
     pub fn is_for_device(&self, token: &str) -> bool {
         matches!(self.find_bearer(token), Some(Bearer::Device { .. }))

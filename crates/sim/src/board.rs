@@ -20,8 +20,9 @@ use crate::speech::Microphone;
 use crate::talking_board::TalkingBoard;
 use crate::upload::{PictureUpload, UploadPurpose};
 
+pub use crate::news::{BoardNews, BoardReport};
 pub use crate::run::{run, run_many};
-pub use sinew_runner::{RunError, Trust};
+pub use sinew_runner::{ConnectionNews, RunError, Trust};
 
 /// What a virtual board can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +59,7 @@ pub struct BoardConfig {
     pub trust: Trust,
     /// What is said to the board.
     pub microphone: Option<Microphone>,
+    pub report: BoardReport,
 }
 
 impl BoardConfig {
@@ -81,6 +83,7 @@ impl BoardConfig {
             faults,
             trust,
             microphone: None,
+            report: BoardReport::default(),
         }
     }
 }

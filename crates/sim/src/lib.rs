@@ -15,6 +15,7 @@ pub mod faults;
 pub mod firmware;
 pub mod http_board;
 mod link;
+mod news;
 mod ota;
 pub mod phone;
 pub mod picture;

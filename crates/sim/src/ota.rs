@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sinew_runner::{Account, RunError};
 use tokio::time::sleep;
 
-use crate::board::BoardConfig;
+use crate::board::{BoardConfig, BoardNews};
 use crate::web::{HttpAddress, WebRequestBody};
 
 /// Between two questions whether it was approved, as firmware waits.
@@ -40,13 +40,14 @@ pub(crate) async fn ask(config: &BoardConfig) -> Result<OtaAnswer, RunError> {
             return Err(RunError::Refused { url: config.url.clone(), status: None, why });
         }
         if shown != code {
-            tracing::warn!(board = %config.hardware_id, "the board waits for approval: sinew boards approve {code}");
+            config.report.send(&config.hardware_id, &BoardNews::Waiting { code });
             code.clone_into(&mut shown);
         }
         let activate = format!("{}/activate", config.url.trim_end_matches('/'));
         while post(config, &activate).await?.0 == 202 {
             sleep(ACTIVATION_PAUSE).await;
         }
+        config.report.send(&config.hardware_id, &BoardNews::Approved);
     }
 }
 

@@ -10,7 +10,7 @@ use sinew_tool::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::board::{BoardConfig, VirtualBoard, hardware_id};
+use crate::board::{BoardConfig, BoardNews, VirtualBoard, hardware_id};
 use crate::faults::{FaultDice, Faults, MessageFault};
 use crate::ota::{self, OtaAnswer};
 use crate::speech::Speech;
@@ -124,6 +124,8 @@ async fn live(config: BoardConfig, way: DialPlan, shutdown: CancellationToken) -
     };
     firmware.wakes = config.faults.wake && dialer.is_mqtt();
     firmware.speech = config.microphone.map(|microphone| Box::new(Speech::new(microphone, dialer.is_mqtt())));
+    let (report, hardware_id) = (config.report.clone(), config.hardware_id.clone());
+    let dialer = dialer.with_report(move |news| report.send(&hardware_id, &BoardNews::Connection(news)));
     dialer.run(firmware, identity, shutdown).await
 }
 

@@ -132,6 +132,24 @@ pub fn clean_all(text: &str) -> String {
     cleaned(text).into_owned()
 }
 
+/// How many columns of a terminal a text takes: East Asian characters take two, marks none.
+pub fn columns(text: &str) -> usize {
+    let width = |c: char| match c as u32 {
+        0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f
+        | 0x2e80..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6
+        | 0x1f300..=0x1faff
+        | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    };
+    text.chars().map(width).sum()
+}
+
 /// One character as it may be shown where each must keep its column: `�` for what is not kept.
 pub fn visible(character: char) -> char {
     match (character, treatment(character)) {

@@ -28,9 +28,12 @@ pub(super) fn check(manifest: &AndroidManifest, offer: &AppOffer, findings: &mut
             let place = line.map_or(Place::Whole, |line| Place::Line(line as usize));
             findings.push(finding.of_tool(&app_tool.tool.name).of_component(&app_tool.component).at(place));
         };
-        if let Some(placeholder) = placeholder(&app_tool.tool) {
+        let placeholders = placeholders(&app_tool.tool);
+        for placeholder in &placeholders {
             let message = format!("`{}` still has the placeholder `{placeholder}`; fill it in", app_tool.tool.name);
             tell(error(&rules::UNFILLED, message));
+        }
+        if !placeholders.is_empty() {
             continue;
         }
         name(&app_tool.tool, &mut tell);
@@ -46,16 +49,25 @@ pub(super) fn check(manifest: &AndroidManifest, offer: &AppOffer, findings: &mut
     }
 }
 
-/// The first `{{…}}` in the text that models read of a tool.
-fn placeholder(tool: &Tool) -> Option<&str> {
+/// Every `{{…}}` in the text that models read of a tool, once.
+fn placeholders(tool: &Tool) -> Vec<&str> {
     let of_parameters = tool.properties().into_iter().flatten();
     let texts = of_parameters
         .flat_map(|(name, schema)| [Some(name.as_str()), schema.get("description").and_then(Value::as_str)]);
-    [Some(tool.name.as_str()), Some(tool.description.as_str())].into_iter().chain(texts).flatten().find_map(|text| {
-        let start = text.find("{{")?;
-        let length = text[start..].find("}}")?;
-        Some(&text[start..start + length + 2])
-    })
+    let texts = [Some(tool.name.as_str()), Some(tool.description.as_str())].into_iter().chain(texts).flatten();
+    let mut found = Vec::new();
+    for mut text in texts {
+        while let Some(start) = text.find("{{")
+            && let Some(length) = text[start..].find("}}")
+        {
+            let end = start + length + 2;
+            found.push(&text[start..end]);
+            text = &text[end..];
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    found.retain(|placeholder| seen.insert(*placeholder));
+    found
 }
 
 fn name(tool: &Tool, tell: &mut dyn FnMut(Finding)) {

@@ -107,10 +107,7 @@ pub fn pdf(package: &str, version: u64) -> VirtualApp {
     }
 }
 
-/// Sinew's companion, as far as a virtual phone needs it: an app of that name.
-pub fn companion() -> VirtualApp {
-    virtual_app("sinew.companion", 1, "")
-}
+pub use sinew_sim::phone::virtual_app::companion;
 
 /// A provider of tools, by its MIME type or by the later action.
 pub fn provider_component(authority: &str, filter: &str) -> String {

@@ -12,7 +12,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("demo", &["sinew demo"]),
     ("serve", &["sinew serve", "sinew serve --config sinew.toml"]),
     ("stdio", &["sinew stdio", "sinew stdio --url https://gateway.local:7300 --token TOKEN --ca gateway.pem"]),
-    ("connect", &["sinew connect"]),
+    ("connect", &["sinew connect", "sinew connect --client cursor"]),
     ("endpoint", &["sinew endpoint 'wss://broker.example/mcp/?token=TOKEN'"]),
     ("status", &["sinew status"]),
     ("devices", &["sinew devices", "sinew devices show board-ddee01"]),

@@ -190,6 +190,10 @@ impl StdioArgs {
 
 #[derive(Args, Debug)]
 pub struct ConnectArgs {
+    /// Create a token for a client of this name and print it in the configurations that need one
+    #[arg(long, value_name = "NAME", value_parser = values::name)]
+    pub client: Option<String>,
+
     /// Print the client configurations; this is what the command does
     #[arg(long, hide = true)]
     pub print: bool,

@@ -81,7 +81,9 @@ async fn list(client: &mut GatewayClient, printer: Printer) -> Result<(), CliErr
         print("No call waits for approval.\n");
         return Ok(());
     }
-    let mut table = Table::new(["CALL", "CALLER", "DEVICE", "TOOL", "ARGUMENTS", "WAITS", "WHY"]);
+    let mut table = Table::new(["CALL", "CALLER", "DEVICE", "TOOL", "ARGUMENTS", "WAITS", "WHY"])
+        .cut(&["ARGUMENTS"])
+        .wrap(&["WHY"]);
     for call in &answer.approvals {
         table.row([
             (Some(TextStyle::Bold), call.id.clone()),

@@ -9,7 +9,7 @@ use sinew_api::{Audit, AuditCheck, AuditEntry};
 use crate::args::{OutputFormat, ReachArgs};
 use crate::client::{GatewayClient, GatewayTarget, encode};
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, print_json};
 
 /// How often `--follow` looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -115,9 +115,9 @@ fn show(records: &[AuditEntry], args: &AuditArgs, printer: Printer, is_first: bo
         OutputFormat::Json => print_json(&Audit { records: records.to_vec() }),
         OutputFormat::Csv => {
             if is_first {
-                print("id,time,kind,who,endpoint,device,tool,name,arguments,outcome,ms,bytes,caller,decided\r\n");
+                print_exact("id,time,kind,who,endpoint,device,tool,name,arguments,outcome,ms,bytes,caller,decided\r\n");
             }
-            records.iter().for_each(|record| print(&csv_line(record)));
+            records.iter().for_each(|record| print_exact(&csv_line(record)));
         }
         OutputFormat::Table if args.follow => records.iter().for_each(|record| print(&line(record, printer))),
         OutputFormat::Table if records.is_empty() => print("No record fits.\n"),
@@ -126,11 +126,12 @@ fn show(records: &[AuditEntry], args: &AuditArgs, printer: Printer, is_first: bo
 }
 
 fn print_json_line(record: &AuditEntry) {
-    print(&serde_json::to_string(record).map(|line| line + "\n").unwrap_or_default());
+    print_exact(&serde_json::to_string(record).map(|line| line + "\n").unwrap_or_default());
 }
 
 fn table(records: &[AuditEntry]) -> Table {
-    let mut table = Table::new(["ID", "TIME", "KIND", "WHO", "DEVICE", "WHAT", "ARGUMENTS", "OUTCOME", "MS"]);
+    let mut table = Table::new(["ID", "TIME", "KIND", "WHO", "DEVICE", "WHAT", "ARGUMENTS", "OUTCOME", "MS"])
+        .cut(&["WHAT", "ARGUMENTS"]);
     for record in records {
         let style = if record.outcome == "ok" { TextStyle::Good } else { TextStyle::Bad };
         table.row([

@@ -5,7 +5,7 @@ use sinew_bench::{Bench, Options, PROFILE, Peer, Report, Target};
 
 use crate::args::{self, BenchPeerArgs, PeerKind};
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, Table, TextStyle, print, print_json};
+use crate::terminal::{Printer, Table, TextStyle, print, print_exact, print_json};
 
 pub async fn run(args: args::BenchArgs, printer: Printer) -> Result<(), CliError> {
     let args::BenchArgs { quick, rounds, seconds, boards, fleet, crowd, chaos, seed, soak, plot } = args;
@@ -34,7 +34,7 @@ pub async fn peer(args: BenchPeerArgs) -> Result<(), CliError> {
         PeerKind::Rmcp => Peer::Rmcp,
         PeerKind::Axum => Peer::Axum,
     };
-    let announce = |address| print(&format!("{}\n", json!({"url": format!("http://{address}")})));
+    let announce = |address| print_exact(&format!("{}\n", json!({"url": format!("http://{address}")})));
     Ok(peer.serve(announce).await?)
 }
 

@@ -1,6 +1,6 @@
 //! `sinew phones install-companion`: puts the companion app on a phone, with the consent of somebody.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -14,7 +14,7 @@ use sinew_tool::ToolError;
 use crate::args::{InstallCompanionArgs, ReachArgs};
 use crate::client::GatewayTarget;
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, clean, print, print_json};
+use crate::terminal::{self, Printer, clean, print, print_json};
 
 /// The built app has 13 KB; more than this is another file.
 const MOST_BYTES: u64 = 8 << 20;
@@ -100,8 +100,7 @@ fn ask(question: &str) -> Result<(), CliError> {
         let message = "installing an app needs somebody's consent; run it in a terminal, or add --yes";
         return Err(CliError::new(CliErrorKind::Usage, message));
     }
-    let mut stderr = std::io::stderr();
-    let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
+    terminal::ask(question);
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
     match read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {

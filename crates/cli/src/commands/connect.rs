@@ -1,14 +1,20 @@
 //! `sinew connect`: how AI clients are connected to the gateway.
 
-use crate::args::ConnectArgs;
+use sinew_api::{CreatedToken, NewToken, TokenRole};
+use sinew_compose::state;
+
+use crate::args::{ConnectArgs, ReachArgs};
 use crate::client::GatewayTarget;
 use crate::client_setup::ClientSetup;
 use crate::error::CliError;
-use crate::terminal::{Printer, print, print_json};
-use sinew_compose::state;
+use crate::terminal::{Printer, print, print_exact, print_json};
 
-pub fn run(args: &ConnectArgs, printer: Printer) -> Result<(), CliError> {
+pub async fn run(args: &ConnectArgs, printer: Printer) -> Result<(), CliError> {
     let reach = &args.reach;
+    let token = match &args.client {
+        Some(client) => Some(new_token(client, reach).await?),
+        None => reach.token.clone(),
+    };
     let base = reach.state.directory()?;
     let running = state::find_running(&base);
     let url = match GatewayTarget::named(reach)? {
@@ -17,7 +23,7 @@ pub fn run(args: &ConnectArgs, printer: Printer) -> Result<(), CliError> {
     };
     let setup = ClientSetup {
         url,
-        token: reach.token.clone(),
+        token,
         state: (state::directory(None).ok().as_ref() != Some(&base)).then(|| base.display().to_string()),
         fingerprint: running.as_ref().and_then(|running| running.addresses.fingerprint.clone()),
     };
@@ -25,10 +31,16 @@ pub fn run(args: &ConnectArgs, printer: Printer) -> Result<(), CliError> {
         print_json(&setup.to_json());
         return Ok(());
     }
-    print(setup.to_text(printer).trim_start_matches('\n'));
+    print_exact(setup.to_text(printer).trim_start_matches('\n'));
     print(&match running {
         Some(running) => format!("\nClients use {}.\n", running.describe()),
         None => "\nNo gateway runs now. The first client starts one; `sinew serve` starts one that stays.\n".to_owned(),
     });
     Ok(())
+}
+
+async fn new_token(client: &str, reach: &ReachArgs) -> Result<String, CliError> {
+    let request = NewToken { role: TokenRole::Client, label: client.to_owned(), device: None, expires_in_s: None };
+    let made: CreatedToken = GatewayTarget::find(reach)?.connect().await?.post("/api/v1/tokens", &request).await?;
+    Ok(made.token)
 }

@@ -25,7 +25,7 @@ use crate::client_tokens::{self, NewTokens};
 use crate::error::{CliError, CliErrorKind};
 use crate::start_page::{ListedDevice, StartPage};
 use crate::stop::StopSignal;
-use crate::terminal::{Printer, print};
+use crate::terminal::Printer;
 
 /// The label of the demo boards' tokens, by which a later start finds and replaces them.
 const LABEL: &str = "demo board";
@@ -76,7 +76,7 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
     );
     let devices = devices(&server).await?;
     let page = StartPage { token: Some(token), devices, ..StartPage::new(title, &server, &base) };
-    print(&if printer.is_json() { format!("{}\n", page.to_json()) } else { page.to_text(printer, args.verbose) });
+    page.print(printer, args.verbose);
     Ok(server.run(async || stop.wait().await).await?)
 }
 

@@ -75,7 +75,7 @@ fn page(device: &DeviceSummary, tools: &[ListedTool], printer: Printer) -> Strin
     let first = page.find('\n').map_or(0, |end| end + 1);
     page.insert_str(first, &state);
     if !tools.is_empty() {
-        let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
+        let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]).cut(&["ARGUMENTS", "DESCRIPTION"]);
         for tool in tools {
             table.row([
                 (Some(TextStyle::Bold), tool.name.clone()),

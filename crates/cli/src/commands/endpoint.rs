@@ -14,7 +14,7 @@ use crate::client_tokens::{self, NewTokens};
 use crate::error::{CliError, CliErrorKind};
 use crate::relay::{GatewayLocation, find_or_open, stream_path};
 use crate::stop::StopSignal;
-use crate::terminal::{Printer, print};
+use crate::terminal::Printer;
 
 pub async fn run(args: EndpointArgs, printer: Printer) -> Result<(), CliError> {
     let address: EndpointAddress =
@@ -57,9 +57,7 @@ pub async fn run(args: EndpointArgs, printer: Printer) -> Result<(), CliError> {
 
 fn announce(address: &EndpointAddress, gateway: &str, printer: Printer) {
     let gateway = gateway.trim_end_matches('/');
-    print(&if printer.is_json() {
-        format!("{}\n", json!({"broker": address.to_string(), "gateway": gateway}))
-    } else {
+    printer.announce(&json!({"broker": address.to_string(), "gateway": gateway}), || {
         format!("The tools of the gateway at {gateway} are offered at {address}; Ctrl-C ends it.\n")
     });
 }

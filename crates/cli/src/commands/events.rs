@@ -7,7 +7,7 @@ use sinew_api as api;
 use crate::args::EventsArgs;
 use crate::client::{GatewayClient, GatewayTarget, encode};
 use crate::error::CliError;
-use crate::terminal::{Printer, TextStyle, clean, print, print_json};
+use crate::terminal::{Printer, TextStyle, clean, print, print_exact, print_json};
 
 /// The gateway's largest page.
 const PAGE: usize = 1000;
@@ -37,13 +37,13 @@ pub async fn run(args: EventsArgs, printer: Printer) -> Result<(), CliError> {
     if past.is_empty() && !args.follow {
         print("Nothing yet. `sinew events --follow` waits for what comes.\n");
     }
-    past.iter().for_each(|event| print(&line(event, printer)));
+    past.iter().for_each(|event| show(event, printer));
     if !args.follow {
         return Ok(());
     }
     loop {
         for event in reader.page(&mut client, WAIT_MS).await? {
-            print(&line(&event, printer));
+            show(&event, printer);
         }
     }
 }
@@ -75,18 +75,18 @@ impl EventReader {
 }
 
 /// One event: a line of JSON for scripts, or time, device, topic and body for people.
-fn line(event: &api::EventRecord, printer: Printer) -> String {
+fn show(event: &api::EventRecord, printer: Printer) {
     if printer.is_json() {
-        return serde_json::to_string(event).map(|line| line + "\n").unwrap_or_default();
+        return print_exact(&serde_json::to_string(event).map(|line| line + "\n").unwrap_or_default());
     }
     let at = jiff::Timestamp::from_millisecond(event.at).ok();
     let at = at.map(|at| at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string());
     let body = if event.body.is_null() { String::new() } else { event.body.to_string() };
-    format!(
+    print(&format!(
         "{}  {}  {}  {}\n",
         printer.paint(TextStyle::Dim, &at.unwrap_or_default()),
         printer.paint(TextStyle::Bold, &clean(&event.device)),
         printer.paint(TextStyle::Accent, &clean(&event.topic)),
         clean(&body),
-    )
+    ));
 }

@@ -47,7 +47,7 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Demo(args) => demo::run(args, printer).await,
         CliCommand::Serve(args) => serve::run(args, printer).await,
         CliCommand::Stdio(args) => stdio::run(args).await,
-        CliCommand::Connect(args) => connect::run(&args, printer),
+        CliCommand::Connect(args) => connect::run(&args, printer).await,
         CliCommand::Status(args) => status::run(args, printer).await,
         CliCommand::Endpoint(args) => endpoint::run(args, printer).await,
         CliCommand::Devices(args) => devices::run(args, printer).await,
@@ -73,7 +73,7 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut command_tree(), "sinew", &mut script);
-            crate::terminal::print(&String::from_utf8_lossy(&script));
+            crate::terminal::print_exact(&String::from_utf8_lossy(&script));
             Ok(())
         }
     }

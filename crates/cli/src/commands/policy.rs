@@ -14,7 +14,7 @@ use sinew_policy::{Mismatch, Policy, ToolSelector};
 use crate::args::ReachArgs;
 use crate::client::GatewayTarget;
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, print_json};
 
 #[derive(Debug, Args)]
 pub struct PolicyArgs {
@@ -159,7 +159,7 @@ async fn review(all: bool, reach: &ReachArgs, printer: Printer) -> Result<(), Cl
         print("Every tool has an effect.\n");
         return Ok(());
     }
-    let mut table = Table::new(["DEVICE", "TOOL", "EFFECT", "SAYS", "PROPOSAL"]);
+    let mut table = Table::new(["DEVICE", "TOOL", "EFFECT", "SAYS", "PROPOSAL"]).cut(&["SAYS"]);
     for tool in &answer.tools {
         table.row([
             (Some(TextStyle::Bold), tool.device.clone()),
@@ -175,7 +175,7 @@ async fn review(all: bool, reach: &ReachArgs, printer: Printer) -> Result<(), Cl
         print("\nTo mark them, run `sinew policy review --write sinew.toml`, or add what you agree with yourself:\n\n");
         let proposed: Vec<MarkedTool> =
             unmarked.iter().map(|tool| MarkedTool { effect: tool.proposal.clone(), ..(*tool).clone() }).collect();
-        print(&effect_tables(&proposed));
+        print_exact(&effect_tables(&proposed));
         print(&unwritable(&proposed));
     }
     Ok(())
@@ -258,10 +258,16 @@ fn effect_tables(tools: &[MarkedTool]) -> String {
         format!(
             "[[effects]]\non = [{}]\ntools = {}\neffect = \"{effect}\"\n",
             json!(format!("device:{device}")),
-            json!(names)
+            list(&names)
         )
     };
     groups.into_iter().map(table).collect::<Vec<_>>().join("\n")
+}
+
+/// On one line if it fits a terminal, else one name on each.
+fn list(names: &[String]) -> String {
+    let line = json!(names).to_string();
+    if line.len() <= 70 { line } else { format!("{:#}", json!(names)) }
 }
 
 /// Says which tools have names that no configuration file can hold.

@@ -21,7 +21,7 @@ pub fn run(printer: Printer) -> Result<(), CliError> {
         print("No serial port has a device. Plug a board in; on other systems than Linux, name its `path`.\n");
         return Ok(());
     }
-    let mut table = Table::new(["PATH", "USB", "SERIAL NUMBER", "PRODUCT"]);
+    let mut table = Table::new(["PATH", "USB", "SERIAL NUMBER", "PRODUCT"]).cut(&["PRODUCT"]);
     for port in ports {
         let usb = port.usb.unwrap_or_default();
         let path = port.path.display().to_string();

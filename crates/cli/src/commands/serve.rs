@@ -6,7 +6,7 @@ use crate::args::ServeArgs;
 use crate::error::CliError;
 use crate::start_page::StartPage;
 use crate::stop::StopSignal;
-use crate::terminal::{Printer, print};
+use crate::terminal::Printer;
 
 pub async fn run(args: ServeArgs, printer: Printer) -> Result<(), CliError> {
     let flags = Overrides::from(&args.listen);
@@ -24,7 +24,6 @@ pub async fn run(args: ServeArgs, printer: Printer) -> Result<(), CliError> {
     server.spawn_client(|stop| reload::follow(config, gateway, families, stop));
     let title = format!("Sinew {} is running.", env!("CARGO_PKG_VERSION"));
     let page = StartPage::new(title, &server, &server.directory);
-    // One line, so that whoever started us can read it and go on.
-    print(&if printer.is_json() { format!("{}\n", page.to_json()) } else { page.to_text(printer, args.verbose) });
+    page.print(printer, args.verbose);
     Ok(server.run(async || stop.wait().await).await?)
 }

@@ -1,13 +1,15 @@
 //! `sinew sim`: virtual boards for a gateway elsewhere, virtual phones for adb, a virtual voice server, and the conformance
 //! fixture.
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use sinew_compose::allow_many_sockets;
 use sinew_compose::state;
-use sinew_sim::board::{self, BoardConfig, Trust, hardware_id};
+use sinew_sim::board::{self, BoardConfig, BoardNews, BoardReport, ConnectionNews, Trust, hardware_id};
 use sinew_sim::crowd;
 use sinew_sim::http_board::HttpBoard;
 use sinew_sim::phone::{AgentStandIn, PhoneClock, PhoneConfig, RunningPhones};
@@ -20,7 +22,7 @@ use crate::args::{
 use crate::error::{CliError, CliErrorKind};
 use crate::fingerprint::Fingerprint;
 use crate::stop::StopSignal;
-use crate::terminal::{Printer, clean, print};
+use crate::terminal::{Printer, clean, print, print_exact};
 
 pub async fn run(args: SimArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
@@ -43,11 +45,8 @@ async fn http_board(args: SimHttpBoardArgs, printer: Printer) -> Result<(), CliE
         CliError::new(CliErrorKind::Usage, message)
     })?;
     let url = board.url();
-    print(&match printer.is_json() {
-        true => format!("{}\n", json!({"url": url})),
-        false => format!(
-            "A virtual kiln listens. Put it into sinew.toml:\n\n[[servers]]\nname = \"kiln\"\nurl = \"{url}\"\n"
-        ),
+    printer.announce(&json!({"url": url}), || {
+        format!("A virtual kiln listens. Put it into sinew.toml:\n\n[[servers]]\nname = \"kiln\"\nurl = \"{url}\"\n")
     });
     stop.wait().await;
     shutdown.cancel();
@@ -66,6 +65,7 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
     };
     let last = args.first.checked_add(args.count);
     let last = last.ok_or_else(|| CliError::new(CliErrorKind::Usage, "--first and --count reach beyond 4294967295"))?;
+    let report = if printer.is_json() { BoardReport::default() } else { report(args.count) };
     let config = |number| BoardConfig {
         behind_broker: args.broker.is_some(),
         username: args.username.clone(),
@@ -73,8 +73,18 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
         faults: args.luck.unwrap_or_default(),
         source: args.source,
         trust: target.trust.clone(),
+        report: report.clone(),
         ..BoardConfig::new(&target.url, hardware_id(number), kind)
     };
+    let ids = [hardware_id(args.first), hardware_id(last - 1)];
+    let started = json!({"url": target.url, "boards": args.count, "first": ids[0], "last": ids[1]});
+    printer.announce(&started, || match args.count {
+        1 => format!("Connecting the virtual board {} to {}. Ctrl-C ends it.\n", ids[0], target.url),
+        count => format!(
+            "Connecting {count} virtual boards ({} to {}) to {}. Ctrl-C ends them.\n",
+            ids[0], ids[1], target.url
+        ),
+    });
     if args.crowd {
         tasks.spawn(crowd::run(args.first, args.count, config(args.first), shutdown.clone()));
     } else {
@@ -82,16 +92,6 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
             tasks.spawn(board::run(config(number), shutdown.clone()));
         }
     }
-    let ids = [hardware_id(args.first), hardware_id(last - 1)];
-    print(&if printer.is_json() {
-        format!("{}\n", json!({"url": target.url, "boards": args.count, "first": ids[0], "last": ids[1]}))
-    } else {
-        let who = match args.count {
-            1 => format!("1 virtual board ({}) dials", ids[0]),
-            count => format!("{count} virtual boards ({} to {}) dial", ids[0], ids[1]),
-        };
-        format!("{who} {}; Ctrl-C ends {}.\n", target.url, if args.count == 1 { "it" } else { "them" })
-    });
     let outcome = tokio::select! {
         () = stop.wait() => Ok(()),
         Some(ended) = tasks.join_next() => match ended {
@@ -105,6 +105,29 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
     outcome
 }
 
+/// Prints what happens to each board of a few; of many, when all or none are connected.
+fn report(count: u32) -> BoardReport {
+    /// More boards than this would fill the screen.
+    const FEW: u32 = 10;
+    let connected: Mutex<HashSet<String>> = Mutex::default();
+    BoardReport::to(move |board, news| {
+        let mut connected = connected.lock().unwrap_or_else(PoisonError::into_inner);
+        let (is_change, is_up) = match news {
+            BoardNews::Connection(ConnectionNews::Connected { .. }) => (connected.insert(board.to_owned()), true),
+            BoardNews::Connection(ConnectionNews::Disconnected { .. }) => (connected.remove(board), false),
+            BoardNews::Waiting { .. } | BoardNews::Approved => return print(&format!("{board}: {news}\n")),
+        };
+        match connected.len() {
+            _ if count <= FEW => print(&format!("{board}: {news}\n")),
+            0 if is_change => print(&format!("No board is connected any more; {board}: {news}\n")),
+            all if is_up && is_change && all == count as usize => {
+                print(&format!("All {count} boards are connected.\n"))
+            }
+            _ => {}
+        }
+    })
+}
+
 async fn voice_server(args: SimVoiceArgs, printer: Printer) -> Result<(), CliError> {
     let mut stop = StopSignal::new()?;
     let server = VirtualVoiceServer::open(args.listen, args.token.as_deref()).await.map_err(|error| {
@@ -112,9 +135,7 @@ async fn voice_server(args: SimVoiceArgs, printer: Printer) -> Result<(), CliErr
         CliError::new(CliErrorKind::AddressTaken, message)
     })?;
     let url = server.handle().url();
-    print(&if printer.is_json() {
-        format!("{}\n", json!({"url": url}))
-    } else {
+    printer.announce(&json!({"url": url}), || {
         format!(
             "A virtual voice server is at {url}; Ctrl-C ends it. Relay boards to it with `[relay]` in sinew.toml.\n"
         )
@@ -134,7 +155,7 @@ async fn voice_server(args: SimVoiceArgs, printer: Printer) -> Result<(), CliErr
 async fn say(args: SimSayArgs, printer: Printer) -> Result<(), CliError> {
     let show = |step: &Value| {
         if printer.is_json() {
-            print(&format!("{step}\n"));
+            print_exact(&format!("{step}\n"));
         } else if let Some(line) = describe_step(step) {
             print(&format!("{}\n", clean(&line)));
         }
@@ -191,9 +212,7 @@ async fn phones(args: SimPhoneArgs, printer: Printer) -> Result<(), CliError> {
         CliError::new(CliErrorKind::AddressTaken, format!("{error}; choose another address with --adb IP:PORT"))
     })?;
     let addresses: Vec<String> = stand.addresses().iter().map(ToString::to_string).collect();
-    print(&if printer.is_json() {
-        format!("{}\n", json!({"android": args.android.release(), "phones": addresses}))
-    } else {
+    printer.announce(&json!({"android": args.android.release(), "phones": addresses}), || {
         let lines: String = addresses.iter().map(|address| format!("  adb connect {address}\n")).collect();
         let who = if addresses.len() == 1 {
             "A virtual phone waits".to_owned()
@@ -297,9 +316,7 @@ mod conformance {
         })?;
         let address = listener.local_addr().map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))?;
         let url = format!("http://{address}");
-        print(&if printer.is_json() {
-            format!("{}\n", json!({"url": url, "mcp": format!("{url}/mcp")}))
-        } else {
+        printer.announce(&json!({"url": url, "mcp": format!("{url}/mcp")}), || {
             format!("The conformance fixture is at {url}/mcp; Ctrl-C ends it.\n")
         });
         let settings = sinew_front::FrontSettings { open: true, conformance: true, ..Default::default() };

@@ -8,7 +8,7 @@ use super::ago;
 use crate::args::{ReachArgs, TokenArgs, TokenCommand, TokenRoleArgs};
 use crate::client::{GatewayTarget, encode};
 use crate::error::CliError;
-use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, print_json, say};
 
 pub async fn run(args: TokenArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
@@ -42,16 +42,16 @@ async fn new(
             Some(("provider", name)) => format!("the tool provider {name}"),
             _ => key.to_owned(),
         };
-        eprintln!("The token is bound to {}; no other device can use it.", clean(&whom));
+        say(&format!("The token is bound to {}; no other device can use it.", clean(&whom)));
     }
     // The token alone on standard output, so that TOKEN=$(sinew token new …) works.
-    eprintln!(
+    say(&format!(
         "Token {} for the {} {}; it is shown only now:",
         answer.about.id,
         answer.about.role,
         clean(&request.label)
-    );
-    print(&format!("{}\n", answer.token));
+    ));
+    print_exact(&format!("{}\n", answer.token));
     Ok(())
 }
 

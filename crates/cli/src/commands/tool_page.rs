@@ -69,7 +69,7 @@ fn page(tool: &ListedTool, devices: &[String], printer: Printer) -> String {
     page.push('\n');
     let schema = &tool.input_schema;
     let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut table = Table::new(["ARGUMENT", "TYPE", "NEEDED", "DEFAULT", "DESCRIPTION"]);
+    let mut table = Table::new(["ARGUMENT", "TYPE", "NEEDED", "DEFAULT", "DESCRIPTION"]).wrap(&["TYPE", "DESCRIPTION"]);
     let properties = schema["properties"].as_object();
     for (name, property) in properties.into_iter().flatten() {
         let is_required = required.iter().any(|required| required == name);

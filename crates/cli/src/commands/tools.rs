@@ -29,7 +29,7 @@ pub async fn run(args: ToolsArgs, printer: Printer) -> Result<(), CliError> {
         print("No tools: the device has none, or is not ready. `sinew devices` shows its state.\n");
         return Ok(());
     }
-    let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
+    let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]).cut(&["ARGUMENTS", "DESCRIPTION"]);
     for tool in &tools {
         table.row([
             (Some(TextStyle::Bold), tool.name.clone()),

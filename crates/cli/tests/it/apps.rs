@@ -1,5 +1,8 @@
 //! Tools of apps, from an MCP client through the whole gateway and the real adb to apps on a virtual phone.
 
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +10,7 @@ use serde_json::{Value, json};
 use sinew_sim::phone::{AgentStandIn, Handset, PhoneClock, PhoneSetup, ScriptedAgent, adbd};
 use tokio_util::sync::CancellationToken;
 
-use crate::gateway::{Process, TestGateway, run};
+use crate::gateway::{Process, TestGateway, path_with_sinew, run};
 use crate::phones::Adb;
 use crate::stdio::Client;
 
@@ -148,54 +151,69 @@ fn filled(form: &str) -> String {
     text + rest
 }
 
-/// The steps of "From a specification to the first call" in docs/app-authors.md.
+/// The commands of "From a specification to the first call" in docs/app-authors.md, without their comments.
+fn ten_steps() -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/app-authors.md");
+    let page = std::fs::read_to_string(page).expect("a page");
+    let (_, section) = page.split_once("## From a specification to the first call\n").expect("a section");
+    let (_, code) = section.split_once("```sh\n").expect("a list of commands");
+    let code = code.split("```").next().expect("its end");
+    let steps: Vec<String> =
+        code.lines().map(|line| line.split(" # ").next().unwrap_or(line).trim().to_owned()).collect();
+    assert_eq!(steps.len(), 10, "{steps:#?}");
+    steps
+}
+
 #[test]
-fn an_app_is_generated_from_a_form_and_called_on_the_virtual_phone() {
+fn the_ten_steps_for_app_authors_end_in_an_answer_of_the_app() {
     let Some(adb) = Adb::start() else { return };
     let state = tempfile::tempdir().expect("a folder");
-    let at = |name: &str| state.path().join(name).to_str().expect("a plain path").to_owned();
-    let ours = |arguments: &[&str]| run(adb.sinew(state.path()).args(arguments));
-
-    ours(&["spec", "new", "set_alarm", "-o", &at("SPEC.md")]).ok();
-    let scaffold =
-        ["app", "scaffold", &at("SPEC.md"), "--form", "activity", "--package", "com.example.alarm", "-o", &at("alarm")];
-    let blank = ours(&scaffold);
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    // Other programs may listen where everybody's do.
+    std::fs::write(at("sinew.toml"), "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\nmqtt = 'off'").expect("written");
+    let shell = |step: &str| {
+        let environment = adb.sinew(state.path());
+        let mut command = Command::new("sh");
+        command.envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env_remove("ADB_SERVER_SOCKET").env("SINEW_CONFIG", at("sinew.toml")).env("PATH", path_with_sinew());
+        command.env("EDITOR", format!("cp {}", at("filled.md"))).current_dir(folder.path()).stdin(Stdio::null());
+        command.args(["-c", step]);
+        command
+    };
+    let steps = ten_steps();
+    let [new, edit, lint_form, scaffold, lint_app, package, phone, install, serve, call] = &steps[..] else {
+        panic!("{steps:#?}")
+    };
+    run(&mut shell(new)).ok();
+    let blank = run(&mut shell(scaffold));
     assert!(blank.code == 2 && blank.err.contains("fill in the form first"), "{}", blank.err);
     let form = std::fs::read_to_string(at("SPEC.md")).expect("the form");
-    std::fs::write(at("SPEC.md"), filled(&form)).expect("written");
-    ours(&["spec", "lint", &at("SPEC.md")]).ok();
-    ours(&scaffold).ok();
-    ours(&["app", "lint", &at("alarm")]).ok();
-    let manifest = std::fs::read_to_string(at("alarm/AndroidManifest.xml")).expect("a manifest");
-    std::fs::write(at("alarm.apk"), recipes::Recipe::new(manifest).build()).expect("written");
-    assert!(ours(&["app", "inspect", &at("alarm.apk")]).ok().out.contains("set_alarm"));
-
-    let mut phone = Process::start(adb.sinew(state.path()).args(["sim", "phone", "--adb", "127.0.0.1:0"]));
-    let address = phone.until("adb connect").split_whitespace().next_back().expect("an address").to_owned();
-    ours(&["phones", "connect", &address]).ok();
-    std::fs::write(at("companion.apk"), virtual_apps::companion().apk).expect("written");
-    for apk in ["companion.apk", "alarm.apk"] {
-        let installed = recipes::run(std::process::Command::new("adb").args([
-            "-P",
-            adb.port(),
-            "-s",
-            &address,
-            "install",
-            &at(apk),
-        ]));
-        assert!(installed.contains("Success"), "{installed}");
+    std::fs::write(at("filled.md"), filled(&form)).expect("written");
+    for step in [edit, lint_form, scaffold, lint_app, package] {
+        run(&mut shell(step)).ok();
     }
-    let config = at("sinew.toml");
-    std::fs::write(&config, "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\nmqtt = 'off'").expect("written");
-    let mut gateway = Process::start(adb.sinew(state.path()).args(["serve", "--config", &config]));
+    let mut phone = Process::start(&mut shell(&format!("exec {phone} --adb 127.0.0.1:0")));
+    let address = phone.until("adb connect").split_whitespace().next_back().expect("an address").to_owned();
+    assert!(install.contains("127.0.0.1:7355"), "{install}");
+    assert!(run(&mut shell(&install.replace("127.0.0.1:7355", &address))).ok().out.contains("Success"));
+    let mut gateway = Process::start(&mut shell(&format!("exec {serve}")));
     gateway.until("Ctrl-C");
-    let called = (0..400).find_map(|_| {
+    let listed = |arguments: &[&str]| run(adb.sinew(state.path()).args(arguments)).out;
+    while !listed(&["phones", "apps"]).contains("example-alarm") {
         std::thread::sleep(Duration::from_millis(50));
-        let called = ours(&["call", "example-alarm", "set_alarm", "time=07:30", "--yes"]);
-        (called.code == 0).then_some(called.out)
-    });
-    let answer = called.expect("the app appears and answers");
-    assert!(answer.contains("set_alarm") && answer.contains(r#""time":"07:30""#), "{answer}");
+    }
+    // In a terminal, where somebody answers.
+    let mut terminal = shell(&format!("exec script --quiet --return --command '{call}' /dev/null"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a terminal");
+    terminal.stdin.take().expect("piped").write_all(b"y\n").expect("answered");
+    let output = terminal.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("needs your approval"), "{said}");
+    assert!(said.contains(r#"{"tool_name":"set_alarm","parameters":{"time":"07:30"}}"#), "{said}");
 }
 
 #[test]

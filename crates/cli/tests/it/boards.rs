@@ -9,7 +9,7 @@ use crate::stdio::Client;
 
 fn sim(gateway: &TestGateway, arguments: &[&str]) -> Process {
     let mut process = Process::start(sinew(gateway.state.path()).args(["sim", "board"]).args(arguments));
-    process.until("dial");
+    process.until("Connecting");
     process
 }
 
@@ -20,7 +20,7 @@ fn a_board_that_knows_one_address_is_approved_and_can_be_used_until_its_token_is
     assert!(ota.starts_with("http://127.0.0.1:") && ota.ends_with("/xiaozhi/ota/"), "{ota}");
     assert!(gateway.run(&["boards"]).ok().out.contains("No board waits"));
 
-    let board = sim(&gateway, &["--ota", &ota, "--first", "5"]);
+    let mut board = sim(&gateway, &["--ota", &ota, "--first", "5"]);
     let waiting = (0..200).find_map(|_| {
         let waiting = gateway.json(&["boards"])["boards"][0].clone();
         std::thread::sleep(Duration::from_millis(50));
@@ -30,9 +30,13 @@ fn a_board_that_knows_one_address_is_approved_and_can_be_used_until_its_token_is
     assert_eq!((&waiting["hardware_id"], &waiting["kind"]), (&json!("02:51:00:00:00:05"), &json!("virtual-companion")));
     let code = waiting["code"].as_str().expect("a code");
     assert!(gateway.run(&["boards"]).ok().out.contains(code));
+    let said = board.until("waiting for approval");
+    assert!(said.contains(&format!("`sinew boards approve {code}`")), "{said}");
     assert_eq!(gateway.run(&["boards", "approve", "000"]).code, 64, "an unknown code is refused");
     assert!(gateway.run(&["boards", "approve", code]).ok().out.contains("02:51:00:00:00:05 is approved"));
 
+    board.until("02:51:00:00:00:05: approved");
+    board.until("02:51:00:00:00:05: connected to mqtt://");
     let device = gateway.wait_for("02:51:00:00:00:05", "ready");
     assert_eq!((&device["attributes"]["transport"], &device["admitted_by"]), (&json!("mqtt"), &json!("device token")));
     let id = device["id"].as_str().expect("an id");

@@ -199,7 +199,7 @@ fn a_virtual_board_joins_the_running_gateway_and_leaves_it() {
     assert!(gateway.run(&["devices"]).ok().out.contains("sinew sim board"));
     let mut boards =
         Process::start(sinew(gateway.state.path()).args(["sim", "board", "--count", "2", "--kind", "relay"]));
-    boards.until("dial");
+    boards.until("Connecting");
     let device = gateway.wait_for("02:51:00:00:00:02", "ready");
     assert_eq!(device["admitted_by"], "gateway token");
     assert_eq!(gateway.json(&["devices"])["devices"].as_array().map(Vec::len), Some(2));

@@ -1,5 +1,6 @@
 //! Starting the real binary and asking it things.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -22,6 +23,14 @@ pub fn sinew(state: &Path) -> Command {
     command.env("ADB_SERVER_SOCKET", "localfilesystem:/nonexistent");
     command.env("SINEW_STATE", state).stdin(Stdio::null());
     command
+}
+
+/// The folders of programs, with the one of this program first.
+pub fn path_with_sinew() -> OsString {
+    let program = Path::new(env!("CARGO_BIN_EXE_sinew")).parent().expect("a folder");
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [program.to_owned()].into_iter().chain(std::env::split_paths(&folders));
+    std::env::join_paths(folders).expect("a path")
 }
 
 /// A process that is ended with the value.

@@ -61,7 +61,7 @@ fn the_log_says_who_called_what_and_how_it_ended() {
     assert!(called["ms"].is_u64() || called["ms"].is_i64(), "{called}");
     let url = page["url"].as_str().expect("an address");
     assert_eq!(run(sinew(folder.path()).args(["devices", "--url", url, "--token", "snw_wrong_wrong"])).code, 77);
-    assert_eq!(line("request refused: its token is missing or wrong")["address"], "127.0.0.1");
+    assert_eq!(line("request refused: its token is missing, wrong or expired")["address"], "127.0.0.1");
     board.kill();
     assert!(line("device disconnected")["reason"].is_string());
     run(sinew(folder.path()).args(["call", "board-000001", "self.get_device_status"]));

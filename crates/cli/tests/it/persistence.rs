@@ -1,8 +1,11 @@
 //! What survives: names, tokens and the audit, also a `kill -9`.
 
+use std::path::Path;
+
 use serde_json::Value;
 
-use crate::gateway::TestGateway;
+use crate::gateway::{TestGateway, sinew};
+use crate::stdio::Client;
 
 #[test]
 fn a_killed_gateway_loses_no_answered_call_and_no_name() {
@@ -38,4 +41,19 @@ fn a_demo_started_again_has_the_same_token_and_keeps_no_stale_ones() {
     let tokens = gateway.json(&["token", "list"]);
     let of_boards = tokens["tokens"].as_array().expect("tokens").iter().filter(|token| token["role"] == "device");
     assert_eq!(of_boards.count(), 4, "{tokens:#}");
+}
+
+#[test]
+fn every_file_of_the_state_directory_is_explained() {
+    let state = tempfile::tempdir().expect("a folder");
+    let gateway = TestGateway::open("serve", state, &["--tls"]);
+    let _client = Client::start(sinew(gateway.state.path()).arg("stdio"));
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/state.md");
+    let page = std::fs::read_to_string(page).expect("a page");
+    let names = std::fs::read_dir(gateway.state.path()).expect("a folder").flatten();
+    let names: Vec<String> = names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    assert!(names.iter().any(|name| name == "clients") && names.iter().any(|name| name == "tls-key.pem"), "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")) || page.contains(&format!("`{name}/`")), "{name} is not explained");
+    }
 }

@@ -99,10 +99,6 @@ impl Adb {
         Some(Adb { _server: Process::start(&mut server), port, home })
     }
 
-    pub fn port(&self) -> &str {
-        &self.port
-    }
-
     /// Our program, with this adb.
     pub fn sinew(&self, state: &Path) -> Command {
         let mut command = sinew(state);

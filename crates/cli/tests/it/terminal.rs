@@ -1,24 +1,19 @@
 //! What a newcomer sees in a terminal of 80 columns and 24 lines, kept in `snapshots`. `UPDATE_DOCS=1` rewrites them.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::gateway::{PORTS, Process, run, sinew};
+use crate::gateway::{PORTS, Process, path_with_sinew, run, sinew};
 
-const COLUMNS: usize = 80;
+pub const COLUMNS: usize = 80;
 const LINES: usize = 24;
 const LONG_WORD: usize = 12;
 
 /// A command as in a terminal of that size, with `home` for its state and the program on its path.
-fn in_terminal(home: &Path, words: &[&str]) -> Command {
-    let program = Path::new(env!("CARGO_BIN_EXE_sinew")).parent().expect("a folder");
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let folders = [program.to_owned()].into_iter().chain(std::env::split_paths(&folders));
-    let path: OsString = std::env::join_paths(folders).expect("a path");
+pub fn in_terminal(home: &Path, words: &[&str]) -> Command {
     let mut command = sinew(home);
     command.env_remove("SINEW_STATE").env_remove("XDG_STATE_HOME").env_remove("SINEW_CONFIG");
-    command.env("COLUMNS", COLUMNS.to_string()).env("PATH", path).env("HOME", home).args(words);
+    command.env("COLUMNS", COLUMNS.to_string()).env("PATH", path_with_sinew()).env("HOME", home).args(words);
     command
 }
 

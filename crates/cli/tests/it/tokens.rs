@@ -29,7 +29,7 @@ fn a_device_token_opens_only_the_boards_door_and_only_for_its_device() {
     let list = gateway.run(&["token", "list"]).ok().out;
     assert!(list.contains("DEVICE") && list.matches("02:51:00:00:00:01").count() == 2, "{list}");
     let mut own = Process::start(&mut board("1", &token));
-    own.until("dial");
+    own.until("Connecting");
     assert_eq!(gateway.wait_for("02:51:00:00:00:01", "ready")["admitted_by"], "device token");
     let wrong = run(&mut board("1", "wrong-token-0123456789"));
     assert_eq!(wrong.code, 69, "{wrong:?}");
@@ -71,6 +71,32 @@ fn a_gateway_can_be_given_its_token() {
     assert_ne!(gateway.page["token"], "a-token-of-my-own", "a client gets a token of its own");
     gateway.run(&["devices"]).ok();
     assert_eq!(gateway.http("GET", "/api/v1/devices", Some("a-token-of-my-own"), "").0, 200);
+}
+
+#[test]
+fn an_expired_token_is_told_from_a_wrong_and_from_a_missing_one() {
+    let gateway = TestGateway::serve();
+    let made = gateway.json(&["token", "new", "--client", "guest", "--expires", "1s"]);
+    let token = made["token"].as_str().expect("a token");
+    let (status, body) = (0..200)
+        .map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            gateway.http("GET", "/api/v1/devices", Some(token), "")
+        })
+        .find(|(status, _)| *status != 200)
+        .expect("it expires");
+    assert!(status == 401 && body.contains("\"token_expired\"") && body.contains("expired on 20"), "{body}");
+    let expired = gateway.run(&["devices", "--token", token]);
+    assert!(expired.code == 77 && expired.err.contains("expired on 20"), "{expired:?}");
+    assert!(expired.err.contains("`sinew token new`"), "{expired:?}");
+    let wrong = gateway.run(&["devices", "--token", "snw_wrong"]);
+    assert!(wrong.code == 77 && wrong.err.contains("does not accept the token"), "{wrong:?}");
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let port = gateway.url().rsplit(':').next().expect("a port");
+    let address = format!("localhost:{port}");
+    let missing = run(sinew(elsewhere.path()).args(["devices", "--url", &address]));
+    assert!(missing.code == 77 && missing.err.contains("needs a token"), "{missing:?}");
+    gateway.run(&["devices", "--url", &address]).ok();
 }
 
 #[test]

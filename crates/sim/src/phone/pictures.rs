@@ -116,6 +116,9 @@ const OVER_ADB: &str = "
 The vault's screen is secure: no picture of it can be taken, and since Android 14 its balance is hidden from services \
 that are no accessibility tools. The passphrase is `sesame`. The clock never comes to rest.
 
+Two more have no screen: a shopping list whose tools can be tried, and the companion, so that activities of apps that you \
+install can be called. On a real phone `sinew phones install-companion` installs the companion.
+
 ## Over adb
 
 It listens as adbd does, over TCP and without authentication, so the real `adb connect` works, and with it programs that \

@@ -16,6 +16,7 @@ use super::direct::VirtualPhone;
 use super::handset::PhoneClock;
 use super::setup::{LockScreen, PhoneSetup};
 use super::shopping::shopping;
+use super::virtual_app::companion;
 
 /// Which virtual phones to start.
 #[derive(Clone)]
@@ -61,6 +62,7 @@ impl RunningPhones {
             let phone = VirtualPhone::new(setup(config, index, serial(config, index)), config.clock);
             phone.handset.set_latency(config.latency);
             phone.handset.install(shopping());
+            phone.handset.install(companion());
             phone.handset.set_agent(config.agent.clone());
             running.phones.push(phone);
             if let Some(first) = config.adb {

@@ -150,6 +150,14 @@ pub fn plain(package: &str, ballast: usize) -> VirtualApp {
     VirtualApp { package: package.to_owned(), version_code: 1, apk, ..VirtualApp::default() }
 }
 
+/// The package of Sinew's companion.
+pub const COMPANION: &str = "sinew.companion";
+
+/// Sinew's companion. The phone itself does what the companion's code does.
+pub fn companion() -> VirtualApp {
+    plain(COMPANION, 0)
+}
+
 fn crc32(data: &[u8]) -> u32 {
     let step = |crc: u32, byte: &u8| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })

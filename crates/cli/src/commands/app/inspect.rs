@@ -50,7 +50,7 @@ pub async fn run(path: &Path, printer: Printer) -> Result<(), CliError> {
     if offer.tools.is_empty() {
         page.push_str("No tools stand in the manifest.\n");
     } else {
-        let mut table = Table::new(["TOOL", "FORM", "COMPONENT", "DESCRIPTION"]);
+        let mut table = Table::new(["TOOL", "FORM", "COMPONENT", "DESCRIPTION"]).cut(&["DESCRIPTION"]);
         for tool in &offer.tools {
             table.row([
                 (Some(TextStyle::Bold), clean(&tool.tool.name)),

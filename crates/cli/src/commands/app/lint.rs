@@ -10,9 +10,9 @@ use sinew_tool::finding::{Findings, Lines};
 
 use super::args::LintArgs;
 use super::{ParsedApp, file, read};
-use crate::commands::spec::lint::report_format;
+use crate::commands::spec::lint::{print_report, report_format};
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, print};
+use crate::terminal::Printer;
 
 /// One file that was checked.
 struct LintedApp {
@@ -34,7 +34,7 @@ pub async fn run(args: LintArgs, printer: Printer) -> Result<(), CliError> {
     }
     let reports: Vec<FileReport<'_>> = checked.iter().map(LintedApp::report).collect();
     if !reports.is_empty() || unread.is_none() {
-        print(&report::render(report_format(args.format, printer), &LINTER, &reports));
+        print_report(report_format(args.format, printer), &LINTER, &reports);
     }
     match unread {
         Some(failure) => Err(failure),

@@ -94,7 +94,7 @@ fn rules(printer: Printer) -> Result<(), CliError> {
         print_json(&json!({ "rules": RULES.iter().map(rule).collect::<Vec<_>>() }));
         return Ok(());
     }
-    let mut table = Table::new(["RULE", "SEVERITY", "REQUIREMENT"]);
+    let mut table = Table::new(["RULE", "SEVERITY", "REQUIREMENT"]).wrap(&["REQUIREMENT"]);
     for rule in RULES {
         table.row([
             (Some(TextStyle::Bold), rule.id.to_owned()),

@@ -12,7 +12,7 @@ use sinew_spec::lint::{self, LintConfig};
 use super::args::{ScaffoldArgs, ScaffoldForm};
 use crate::commands::spec::source::SpecSource;
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, print, print_json};
+use crate::terminal::{Printer, print_exact, print_json, say};
 
 pub fn run(args: ScaffoldArgs, printer: Printer) -> Result<(), CliError> {
     let source = SpecSource::read(&args.spec)?.readable()?;
@@ -33,7 +33,7 @@ pub fn run(args: ScaffoldArgs, printer: Printer) -> Result<(), CliError> {
         }
         None => {
             for file in &files {
-                print(&format!("==> {} <==\n{}\n", file.name, file.text));
+                print_exact(&format!("==> {} <==\n{}\n", file.name, file.text));
             }
             Ok(())
         }
@@ -71,7 +71,7 @@ fn write(folder: &Path, files: &[ScaffoldFile]) -> Result<(), CliError> {
         let opened = OpenOptions::new().write(true).create_new(true).open(&path);
         let written = opened.and_then(|mut target| target.write_all(file.text.as_bytes()));
         written.map_err(|error| unwritable(&path, error))?;
-        eprintln!("{}", path.display());
+        say(&path.display().to_string());
     }
     Ok(())
 }

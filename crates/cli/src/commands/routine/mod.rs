@@ -13,16 +13,19 @@ use serde_json::{Map, Value, json};
 use sinew_api::{Explain, Explained};
 use sinew_routines::{Routine, is_routine_name, new_from_template};
 use sinew_steps::{RunReport, StepRecord};
-use sinew_tool::{ToolError, ToolUse};
+use sinew_tool::{ErrorKind, ToolError, ToolUse};
 
 use super::{call, tools};
 use crate::args::{CallArgs, ReachArgs};
 use crate::client::{GatewayClient, GatewayTarget};
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, print_json};
 
 /// The device whose tools are the routines.
 const DEVICE: &str = "routines";
+
+/// The verdict about a tool or a device that is not there.
+const UNKNOWN: &str = "unknown";
 
 #[derive(Debug, Args)]
 pub struct RoutineArgs {
@@ -94,11 +97,24 @@ pub async fn run(args: RoutineArgs, printer: Printer) -> Result<(), CliError> {
                 yes: false,
                 reach,
             };
-            call::run(call, printer).await
+            call::run(call, printer).await.map_err(where_files_go)
         }
         RoutineCommand::Show { file } => show(&file, printer),
         RoutineCommand::Explain { file, caller, reach } => explain(&file, caller.as_deref(), &reach, printer).await,
     }
+}
+
+/// Whoever names a routine that the gateway does not have has most likely put its file elsewhere.
+fn where_files_go(mut failure: CliError) -> CliError {
+    let unknown = [ErrorKind::UnknownTool, ErrorKind::UnknownDevice].map(|kind| kind.row().error_type);
+    if unknown.contains(&failure.error_type) {
+        failure.message.push_str(
+            "\nA routine is a file NAME.md in the folder `routines` beside the gateway's sinew.toml, or, without that \
+             file, in its state directory; `sinew status` shows which gateway this is, and `sinew devices show routines` \
+             the files with mistakes.",
+        );
+    }
+    failure
 }
 
 fn new(name: &str, folder: &Path, printer: Printer) -> Result<(), CliError> {
@@ -141,12 +157,12 @@ fn write_new(folder: &Path, name: &str, text: &str) -> Result<PathBuf, CliError>
 /// Carries out the steps of a file from here.
 async fn run_file(path: &Path, pairs: &[String], reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let routine = load(path)?;
-    let arguments = call::typed(pairs, &routine.tool.input_schema)?;
+    let arguments = call::arguments::typed(pairs, &routine.tool.input_schema)?;
     let client = GatewayTarget::find(reach)?.connect().await?;
     let (report, _) = playing::play(&routine, &arguments, client, false, &|step| log_step(step, printer)).await;
     match (&report.returned, printer.is_json()) {
         (_, true) => print_json(&report.to_json()),
-        (Some(returned), false) => print(&format!("{}\n", clean(&format!("{returned:#}")))),
+        (Some(returned), false) => print_exact(&format!("{}\n", clean(&format!("{returned:#}")))),
         (None, false) => {}
     }
     finish(&routine.tool.name, &report)
@@ -218,7 +234,7 @@ fn show(file: &Path, printer: Printer) -> Result<(), CliError> {
         printer.paint(TextStyle::Bold, &clean(&tool.name)),
         printer.wrap(&clean(&tool.description), 0)
     );
-    let mut table = Table::new(["PARAMETER", "TYPE", "DESCRIPTION"]);
+    let mut table = Table::new(["PARAMETER", "TYPE", "DESCRIPTION"]).wrap(&["TYPE", "DESCRIPTION"]);
     for (name, schema) in tool.properties().into_iter().flatten() {
         let about = schema["description"].as_str().unwrap_or_default();
         table.row([name.clone(), tools::kind(schema), about.to_owned()].map(|cell| (None, clean(&cell))));
@@ -243,13 +259,16 @@ async fn explain(file: &Path, caller: Option<&str>, reach: &ReachArgs, printer: 
         print_json(&json!({"routine": routine.tool.name, "calls": rows}));
         return Ok(());
     }
-    let mut table = Table::new(["TOOL", "DEVICE", "VERDICT", "WHY"]);
+    let mut table = Table::new(["TOOL", "DEVICE", "VERDICT", "WHY"]).wrap(&["WHY"]);
     for row in &rows {
         let text = |key: &str| clean(row[key].as_str().unwrap_or_default());
         table.row(["tool", "device", "verdict", "why"].map(|key| (None, text(key))));
     }
     print(&printer.table(&table));
-    Ok(())
+    match rows.iter().filter(|row| row["verdict"] == UNKNOWN).count() {
+        0 => Ok(()),
+        count => Err(CliError::new(CliErrorKind::ChecksFailed, format!("{count} of its calls cannot be made"))),
+    }
 }
 
 async fn explain_use(client: &mut GatewayClient, used: &ToolUse, caller: Option<&str>) -> Value {
@@ -266,7 +285,7 @@ async fn explain_use(client: &mut GatewayClient, used: &ToolUse, caller: Option<
     let explained = client.post::<Explained>("/api/v1/policy/explain", &request).await;
     let (verdict, why) = match explained {
         Ok(explained) => (explained.verdict, explained.reason),
-        Err(error) => ("unknown".to_owned(), error.to_string()),
+        Err(error) => (UNKNOWN.to_owned(), error.to_string()),
     };
     json!({"tool": used.tool, "device": device, "verdict": verdict, "why": why})
 }

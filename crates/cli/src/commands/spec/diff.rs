@@ -9,7 +9,7 @@ use sinew_tool::Version;
 use super::args::{Allow, DiffFormat, SpecDiffArgs};
 use super::source::SpecText;
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, TextStyle, clean, print, print_json};
+use crate::terminal::{Printer, TextStyle, clean, print, print_exact, print_json};
 
 pub async fn run(args: SpecDiffArgs, printer: Printer) -> Result<(), CliError> {
     let old = SpecText::named(&args.old, &args.reach).await?;
@@ -43,7 +43,7 @@ pub async fn run(args: SpecDiffArgs, printer: Printer) -> Result<(), CliError> {
         DiffFormat::Markdown => {
             let note =
                 package.as_ref().filter(|package| !package.enough).map(|package| format!("\n{}\n", package.says()));
-            print(&format!("{}{}", comparison.to_markdown(), note.unwrap_or_default()));
+            print_exact(&format!("{}{}", comparison.to_markdown(), note.unwrap_or_default()));
         }
         DiffFormat::Text => print(&people(&comparison, package.as_ref(), printer)),
     }

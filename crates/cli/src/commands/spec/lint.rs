@@ -9,14 +9,14 @@ use sinew_spec::Document;
 use sinew_spec::cores::on_all_cores;
 use sinew_spec::lint::{self, LINTER, LintConfig};
 use sinew_tool::finding::report::{self, FileReport, ReportFormat};
-use sinew_tool::finding::{Finding, Findings, Severity};
+use sinew_tool::finding::{Finding, Findings, Linter, Severity};
 
 use super::args::{LintFormat, SpecLintArgs, Threshold};
 use super::rules::FileRules;
 use super::source::{self, SpecSource};
 use super::{patch, unwritable};
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, clean, print};
+use crate::terminal::{Printer, clean, print, print_exact, say};
 
 pub async fn run(args: SpecLintArgs, printer: Printer) -> Result<(), CliError> {
     let mut rules = FileRules::new(args.reach.state.config.as_deref());
@@ -53,7 +53,7 @@ pub async fn run(args: SpecLintArgs, printer: Printer) -> Result<(), CliError> {
     let reports = reports(&sources, &findings);
     let report_format = report_format(args.format, printer);
     if !(args.quiet && reports.iter().all(|report| report.findings.is_empty())) {
-        print(&report::render(report_format, &LINTER, &reports));
+        print_report(report_format, &LINTER, &reports);
     }
     if fails { Err(CliError::already_reported(CliErrorKind::ChecksFailed)) } else { Ok(()) }
 }
@@ -82,6 +82,11 @@ pub fn report_format(format: Option<LintFormat>, printer: Printer) -> ReportForm
         None if printer.is_json() => ReportFormat::Json,
         Some(LintFormat::Text) | None => ReportFormat::People { color: printer.color },
     }
+}
+
+pub fn print_report(format: ReportFormat, linter: &Linter, reports: &[FileReport<'_>]) {
+    let text = report::render(format, linter, reports);
+    if matches!(format, ReportFormat::People { .. }) { print(&text) } else { print_exact(&text) }
 }
 
 /// Known findings: what `lint --format json` printed, each with its count. Places do
@@ -127,7 +132,7 @@ fn fix(source: &mut SpecSource, config: &LintConfig, dry_run: bool) -> Result<()
     let Some(text) = &source.text else { return Ok(()) };
     let fixed = lint::fix(text, config);
     if dry_run {
-        print(&patch::unified(&clean(&source.path), text, &fixed.text));
+        print_exact(&patch::unified(&clean(&source.path), text, &fixed.text));
         return Ok(());
     }
     let Some(file) = &source.file else { return Ok(()) };
@@ -135,7 +140,7 @@ fn fix(source: &mut SpecSource, config: &LintConfig, dry_run: bool) -> Result<()
         return Ok(());
     }
     replace(file, &fixed.text).map_err(|error| unwritable(file, &error))?;
-    eprintln!("{}: {} fixed", clean(&source.path), fixed.edits);
+    say(&format!("{}: {} fixed", clean(&source.path), fixed.edits));
     source.document = Document::parse(&fixed.text);
     source.text = Some(fixed.text);
     Ok(())

@@ -19,7 +19,7 @@ pub mod source;
 use std::path::Path;
 
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, print};
+use crate::terminal::{Printer, print_exact};
 use args::{SpecArgs, SpecCommand};
 
 pub async fn run(args: SpecArgs, printer: Printer) -> Result<(), CliError> {
@@ -43,7 +43,7 @@ fn put(text: &str, out: Option<&Path>) -> Result<(), CliError> {
     match out {
         Some(path) => std::fs::write(path, text).map_err(|error| unwritable(path, &error)),
         None => {
-            print(text);
+            print_exact(text);
             Ok(())
         }
     }

@@ -25,7 +25,7 @@ pub fn run(printer: Printer) -> Result<(), CliError> {
         print_json(&json!({ "rules": rules }));
         return Ok(());
     }
-    let mut table = Table::new(["RULE", "SEVERITY", "--FIX", "REQUIREMENT"]);
+    let mut table = Table::new(["RULE", "SEVERITY", "--FIX", "REQUIREMENT"]).wrap(&["REQUIREMENT"]);
     for rule in RULES {
         let ink = match level(rule) {
             "error" => Some(TextStyle::Bad),

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use super::{FileReport, Source, cut};
 use crate::finding::{Finding, Severity};
-use crate::text::{clean_line, visible};
+use crate::text::{clean_line, columns, visible};
 
-/// Lines are shown at most this wide, around the marked part.
-const WIDTH: usize = 110;
+/// Lines are shown at most this wide, around the marked part: with its number, a line fits 80 columns.
+const WIDTH: usize = 70;
 /// From this many findings on, a summary by rule is useful.
 const SUMMARY_FROM: usize = 5;
 
@@ -65,13 +65,13 @@ fn excerpt(file: &FileReport<'_>, finding: &Finding) -> Option<(String, usize, u
 /// of its columns.
 fn window(line: &str, before: usize, length: usize) -> (String, usize, usize) {
     let head: Vec<char> = line.get(..before).unwrap_or_default().chars().collect();
-    let meant: Vec<char> = line.get(before..before + length).unwrap_or_default().chars().take(WIDTH).collect();
+    let meant = line.get(before..before + length).unwrap_or_default();
     let tail: Vec<char> = line.get(before + length..).unwrap_or_default().chars().take(WIDTH).collect();
     let lead = head.len().saturating_sub(WIDTH / 2);
     let mut shown: String = if lead > 0 { "…".to_owned() } else { String::new() };
     shown.extend(head[lead..].iter().map(|c| visible(*c)));
     let indent = columns(&shown);
-    let meant: String = meant.iter().map(|c| visible(*c)).collect();
+    let meant: String = meant.chars().take(WIDTH.saturating_sub(indent)).map(visible).collect();
     let marks = columns(&meant);
     shown.push_str(&meant);
     let room = WIDTH.saturating_sub(columns(&shown));
@@ -80,24 +80,6 @@ fn window(line: &str, before: usize, length: usize) -> (String, usize, usize) {
         shown.push('…');
     }
     (shown, indent, marks)
-}
-
-/// How many columns of a terminal a text takes: East Asian characters take two, marks none.
-fn columns(text: &str) -> usize {
-    let width = |c: char| match c as u32 {
-        0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f
-        | 0x2e80..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1faff
-        | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    };
-    text.chars().map(width).sum()
 }
 
 /// How often each rule was violated, the most frequent first.

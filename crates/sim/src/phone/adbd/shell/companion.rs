@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::apps::Intent;
 use super::{Io, Shell};
 use crate::phone::android::Android;
-use crate::phone::virtual_app::{AppComponent, IntentReaction, ReceivedIntent, VirtualApp, VirtualComponentKind};
-
-pub(super) const COMPANION: &str = "sinew.companion";
+use crate::phone::virtual_app::{
+    AppComponent, COMPANION, IntentReaction, ReceivedIntent, VirtualApp, VirtualComponentKind,
+};
 
 impl Shell {
     /// Takes a call where the companion is installed and meant; `false` where not.

@@ -1,0 +1,101 @@
+//! Calls that need a person's approval: asked on the terminal, or said to wait.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use sinew_api::{Approvals, Explain, Explained, WaitingCall};
+
+use crate::args::CallArgs;
+use crate::client::{GatewayClient, GatewayTarget};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{ask, clean, interject};
+
+/// Arguments are shown up to this many lines before somebody is asked.
+const MOST_LINES: usize = 16;
+/// Arguments that are no longer than this fit the line of the question.
+const SHORT: usize = 40;
+/// The clocks of the gateway and of this computer may differ by so much.
+const CLOCK_SKEW: Duration = Duration::from_secs(60);
+/// How long a call is silent before a caller who cannot see approvals is told of them.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is looked whether the call waits for approval.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Asks on the terminal where the policy wants a person to agree. Only administrators can agree to their own calls; for
+/// others the gateway asks somebody else.
+pub async fn confirm(
+    client: &mut GatewayClient,
+    args: &CallArgs,
+    arguments: &Map<String, Value>,
+) -> Result<bool, CliError> {
+    if args.device.trim().starts_with("label:") || !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let request =
+        Explain { token: None, device: args.device.clone(), tool: args.tool.clone(), arguments: arguments.clone() };
+    // What is wrong with the call is better said by the call itself.
+    let Ok(explained) = client.post::<Explained>("/api/v1/policy/explain", &request).await else {
+        return Ok(false);
+    };
+    if explained.verdict != "ask" {
+        return Ok(false);
+    }
+    let (tool, device, reason) = (clean(&args.tool), clean(&args.device), clean(&explained.reason));
+    let with = shown_arguments(&Value::Object(arguments.clone()));
+    ask(&format!("{tool} on {device}{with} needs your approval ({reason}).\nMake the call? [y/N] "));
+    let mut answer = String::new();
+    std::io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| CliError::new(CliErrorKind::Io, format!("cannot read the answer: {error}")))?;
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(true),
+        _ => Err(CliError::new(CliErrorKind::Usage, "the call was not made")),
+    }
+}
+
+/// On the line if they are short, else below it, down to where they would hide the question.
+fn shown_arguments(arguments: &Value) -> String {
+    let line = clean(&arguments.to_string());
+    if line.chars().count() <= SHORT {
+        return format!(" with {line}");
+    }
+    let pretty = clean(&format!("{arguments:#}"));
+    let lines: Vec<&str> = pretty.lines().collect();
+    let mut text: String = lines.iter().take(MOST_LINES).map(|line| format!("\n  {line}")).collect();
+    if lines.len() > MOST_LINES {
+        text.push_str(&format!("\n  … and {} more lines", lines.len() - MOST_LINES));
+    }
+    format!(" with{text}\n")
+}
+
+/// Says of each call that waits for approval from now on how to approve it. It may be the caller's, or one that the
+/// caller's call makes. Never returns.
+pub async fn announce_waiting<Never>(target: &GatewayTarget) -> Never {
+    let since = jiff::Timestamp::now().as_millisecond() - CLOCK_SKEW.as_millis() as i64;
+    let mut announced: Vec<String> = Vec::new();
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let looked = async { target.connect().await?.get::<Approvals>("/api/v1/approvals").await };
+        let Ok(waiting) = looked.await else {
+            // Only administrators see what waits.
+            tokio::time::sleep(PATIENCE).await;
+            interject("No answer yet. If the call needs approval, an administrator finds it with `sinew approvals`.");
+            return std::future::pending().await;
+        };
+        for call in waiting.approvals.into_iter().filter(|call| call.at >= since) {
+            if !announced.contains(&call.id) {
+                interject(&line(&call));
+                announced.push(call.id);
+            }
+        }
+    }
+}
+
+fn line(call: &WaitingCall) -> String {
+    let (tool, device, reason, id) = (clean(&call.tool), clean(&call.device), clean(&call.reason), clean(&call.id));
+    format!(
+        "{tool} on {device} waits for approval ({reason}). In another terminal, `sinew approvals approve {id}` approves it \
+         and `sinew approvals deny {id}` denies it."
+    )
+}
