@@ -335,7 +335,9 @@ fn parse_url(text: &str) -> Result<Uri, CliError> {
     };
     let is_whole = text.contains("://");
     let url: Uri = if is_whole { text.parse() } else { format!("http://{text}").parse() }.map_err(|_| wrong())?;
-    let fits = matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some_and(|host| !host.is_empty());
+    let fits = matches!(url.scheme_str(), Some("http" | "https"))
+        && url.host().is_some_and(|host| !host.is_empty())
+        && (is_whole || url.port().is_some());
     fits.then_some(url).ok_or_else(wrong)
 }
 
@@ -383,7 +385,7 @@ mod tests {
         }
         let other = parse_url("localhost:7400").expect("an address");
         assert!(!is_same_place(&other, &parse_url("http://127.0.0.1:7300").expect("an address")));
-        for wrong in ["ftp://x", "http://", "", "http://a b", "a b:7300"] {
+        for wrong in ["ftp://x", "http://", "", "http://a b", "a b:7300", "nonsense"] {
             assert_eq!(parse_url(wrong).map_err(|failure| failure.exit), Err(2), "{wrong:?}");
         }
     }

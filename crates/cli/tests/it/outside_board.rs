@@ -29,6 +29,7 @@ fn a_project_outside_the_repository_builds_and_its_board_is_called() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside-board");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--offline", "--quiet"]).current_dir(&project).env("CARGO_TARGET_DIR", &target);
+    cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
     run(&mut cargo).ok();
 
     let gateway = TestGateway::serve();
