@@ -21,6 +21,8 @@ const CLIENTS: &[(&str, &[&str])] = &[
 /// What a client needs to know about a gateway.
 pub struct ClientSetup {
     pub url: String,
+    /// The address for clients on other machines; `None` if the gateway serves its own machine only.
+    pub remote_url: Option<String>,
     /// A client's token, if one was made for the page.
     pub token: Option<String>,
     /// The option that names the state directory, if it is not the default.
@@ -74,24 +76,20 @@ impl ClientSetup {
             format!("\n{}\n{places}{body}", printer.paint(TextStyle::Bold, title))
         };
         let mut text = section("Claude Code", &[], "") + &printer.command(&self.claude_code(&ClientSetup::program()));
-        let config = format!("{:#}", json!({"mcpServers": {"sinew": self.stdio()}}));
+        let config = file("mcpServers", &self.stdio());
         for (client, places) in CLIENTS {
             text.push_str(&section(client, places, &config));
         }
-        let vscode = format!("{:#}", json!({"servers": {"sinew": self.stdio()}}));
+        let vscode = file("servers", &self.stdio());
         text.push_str(&section("VS Code", &[".vscode/mcp.json in a project"], &vscode));
         let args: Vec<String> = self.arguments().iter().map(|word| format!("{word:?}")).collect();
         let codex =
             format!("[mcp_servers.sinew]\ncommand = {:?}\nargs = [{}]", ClientSetup::program(), args.join(", "));
         text.push_str(&section("Codex", &["~/.codex/config.toml"], &codex));
-        let http = format!("{:#}", json!({"mcpServers": {"sinew": self.http()}}));
+        let http = file("mcpServers", &self.http());
         text.push_str(&section("Clients that speak Streamable HTTP", &[], &http));
-        let mut remote = format!("sinew stdio --url {} --token {}", self.remote_url(), self.token());
-        if let Some(fingerprint) = &self.fingerprint {
-            remote.push_str(&format!(" --fingerprint {}", fingerprint.replace(':', "")));
-        }
         text.push_str(&section("Clients on another machine", &[], ""));
-        text.push_str(&printer.command(&remote));
+        text.push_str(&self.remote(printer));
         if self.token.is_none() {
             let hint =
                 "snw_… stands for a token: `sinew connect --client NAME` creates one for a client and prints it here.";
@@ -104,8 +102,23 @@ impl ClientSetup {
         self.token.as_deref().unwrap_or("snw_…")
     }
 
-    /// The address as another machine reaches it, as far as it is known.
-    fn remote_url(&self) -> String {
-        self.url.replace("127.0.0.1", "HOST")
+    /// The command for another machine, or how to let one in.
+    fn remote(&self, printer: Printer) -> String {
+        let Some(url) = &self.remote_url else {
+            let hint = "This gateway serves its own machine only. To serve others:";
+            return format!("  {hint}\n{}", printer.command("sinew serve --listen 0.0.0.0:7300 --tls"));
+        };
+        let mut command = format!("sinew stdio --url {url} --token {}", self.token());
+        if let Some(fingerprint) = &self.fingerprint {
+            command.push_str(&format!(" --fingerprint {}", fingerprint.replace(':', "")));
+        }
+        printer.command(&command)
     }
+}
+
+/// The file of a client with this one server, a member on each line.
+fn file(servers: &str, server: &Value) -> String {
+    let members = server.as_object().into_iter().flatten();
+    let members: Vec<String> = members.map(|(name, value)| format!("  \"{name}\": {value}")).collect();
+    format!("{{ \"{servers}\": {{ \"sinew\": {{\n{}\n}} }} }}", members.join(",\n"))
 }

@@ -18,8 +18,6 @@ pub struct StartPage {
     /// A client's token, if one was made for the page.
     pub token: Option<String>,
     pub directory: String,
-    /// Host names and addresses at which other machines reach the gateway.
-    pub remote_hosts: Vec<String>,
     /// The listener for boards as other machines reach it.
     pub remote_boards_url: Option<String>,
     /// Whose tokens travel over the network without encryption.
@@ -47,7 +45,6 @@ impl StartPage {
             addresses: server.addresses.clone(),
             token: None,
             directory: server.directory.display().to_string(),
-            remote_hosts: server.remote_hosts.clone(),
             remote_boards_url: server.remote_boards_url.clone(),
             unencrypted: server.unencrypted.clone(),
             devices: Vec::new(),
@@ -149,13 +146,7 @@ impl StartPage {
     }
 
     fn remote_urls(&self) -> Vec<String> {
-        let scheme = self.addresses.url.split(':').next().unwrap_or("http");
-        let port = self.addresses.url.rsplit(':').next().unwrap_or_default();
-        let url = |host: &String| match host.contains(':') {
-            true => format!("{scheme}://[{host}]:{port}/mcp"),
-            false => format!("{scheme}://{host}:{port}/mcp"),
-        };
-        self.remote_hosts.iter().map(url).collect()
+        self.addresses.remote_urls().iter().map(|url| format!("{url}/mcp")).collect()
     }
 
     fn table(&self, printer: Printer) -> String {
@@ -203,6 +194,7 @@ impl StartPage {
     fn setup(&self) -> ClientSetup {
         ClientSetup {
             url: self.addresses.url.clone(),
+            remote_url: self.addresses.remote_urls().into_iter().next(),
             token: self.token.clone(),
             state: self.state.clone(),
             fingerprint: self.addresses.fingerprint.clone(),
@@ -252,6 +244,7 @@ mod tests {
         StartPage {
             title: "Sinew 0.1.0 is running, with 4 virtual boards and a virtual phone.".to_owned(),
             addresses: GatewayAddresses {
+                remote_hosts: Vec::new(),
                 url: "http://127.0.0.1:7300".to_owned(),
                 devices_url: "ws://127.0.0.1:7301/xiaozhi/v1/".to_owned(),
                 mqtt_url: Some("mqtt://127.0.0.1:7302".to_owned()),
@@ -263,7 +256,6 @@ mod tests {
             },
             token: Some("snw_client_0123456789_0123456789_0123456789".to_owned()),
             directory: "/home/somebody/.local/state/sinew/demo".to_owned(),
-            remote_hosts: Vec::new(),
             access: "Dangerous tools wait until you agree (sinew approvals).".to_owned(),
             remote_boards_url: None,
             unencrypted: Vec::new(),
@@ -303,7 +295,7 @@ mod tests {
     #[test]
     fn the_long_page_has_every_address_and_every_client() {
         let mut page = page();
-        page.remote_hosts = vec!["192.168.1.5".to_owned(), "fd00::1".to_owned()];
+        page.addresses.remote_hosts = vec!["192.168.1.5".to_owned(), "fd00::1".to_owned()];
         page.remote_boards_url = Some("ws://192.168.1.5:7301/xiaozhi/v1/".to_owned());
         page.unencrypted = vec!["boards"];
         page.addresses.fingerprint = Some("AB:CD".to_owned());

@@ -81,8 +81,6 @@ pub struct GatewayServer {
     pub front: Front,
     pub addresses: state::GatewayAddresses,
     pub directory: PathBuf,
-    /// The addresses other machines can use, if a listener is open to them.
-    pub remote_hosts: Vec<String>,
     /// The boards' listener as other machines reach it, if it is open to them.
     pub remote_boards_url: Option<String>,
     /// The listeners that are open to the network without TLS.
@@ -173,6 +171,7 @@ impl GatewayServer {
         let boards_tls = identity.clone().filter(|_| settings.devices_tls).map(|identity| identity.server_config());
         let reach = reach(&settings, &boards, mqtt.as_ref())?;
         let addresses = state::GatewayAddresses {
+            remote_hosts: if settings.listen.ip().is_loopback() { Vec::new() } else { hosts.clone() },
             url: url(if settings.tls { "https" } else { "http" }, local_address(&clients)?, ""),
             devices_url: url(if settings.devices_tls { "wss" } else { "ws" }, local_address(&boards)?, "/xiaozhi/v1/"),
             mqtt_url: match &mqtt {
@@ -267,7 +266,6 @@ impl GatewayServer {
             let (addresses, directory) = (addresses.clone(), settings.state.clone());
             device_tasks.spawn(|shutdown| follow_certificate(identity, addresses, directory, shutdown));
         }
-        let remote_hosts = if settings.listen.ip().is_loopback() { Vec::new() } else { hosts };
         let remote_boards_url = remote_boards_url(&addresses, settings.devices);
         let unencrypted =
             unencrypted(settings.listen, settings.tls, settings.devices, settings.mqtt, settings.devices_tls);
@@ -278,7 +276,6 @@ impl GatewayServer {
             front,
             addresses,
             directory,
-            remote_hosts,
             remote_boards_url,
             unencrypted,
             families,

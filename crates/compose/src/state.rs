@@ -20,6 +20,10 @@ const TAKEOVER: &str = "takeover.lock";
 pub struct GatewayAddresses {
     /// For clients, as this machine reaches it.
     pub url: String,
+    /// Host names and addresses at which other machines reach the listener for clients; none if it is open to this one
+    /// only.
+    #[serde(default)]
+    pub remote_hosts: Vec<String>,
     /// For boards, as this machine reaches it.
     pub devices_url: String,
     /// For boards over MQTT, as this machine reaches it.
@@ -36,6 +40,19 @@ pub struct GatewayAddresses {
     pub started_by: StartedBy,
     #[serde(default)]
     pub version: String,
+}
+
+impl GatewayAddresses {
+    /// For clients, as other machines reach it.
+    pub fn remote_urls(&self) -> Vec<String> {
+        let scheme = self.url.split(':').next().unwrap_or("http");
+        let port = self.url.rsplit(':').next().unwrap_or_default();
+        let url = |host: &String| match host.contains(':') {
+            true => format!("{scheme}://[{host}]:{port}"),
+            false => format!("{scheme}://{host}:{port}"),
+        };
+        self.remote_hosts.iter().map(url).collect()
+    }
 }
 
 /// Which command a gateway runs in.

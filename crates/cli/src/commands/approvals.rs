@@ -125,10 +125,11 @@ async fn show(id: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliEr
         let covers = format!("also later calls of the tool for {} s, with any arguments", call.keep_s);
         page.push_str(&printer.fact("Approval", &covers));
     }
-    let args: Option<serde_json::Value> = serde_json::from_str(&call.args).ok();
-    let args = args.and_then(|args| serde_json::to_string_pretty(&args).ok()).unwrap_or(call.args);
     page.push_str("Arguments\n");
-    args.lines().for_each(|line| page.push_str(&format!("  {}\n", clean(line))));
+    match serde_json::from_str(&call.args) {
+        Ok(args) => printer.json_lines(&args, 2).iter().for_each(|line| page.push_str(&format!("{line}\n"))),
+        Err(_) => call.args.lines().for_each(|line| page.push_str(&format!("  {}\n", clean(line)))),
+    }
     print(&page);
     Ok(())
 }

@@ -17,12 +17,17 @@ pub async fn run(args: &ConnectArgs, printer: Printer) -> Result<(), CliError> {
     };
     let base = reach.state.directory()?;
     let running = state::find_running(&base);
-    let url = match GatewayTarget::named(reach)? {
-        Some(target) => target.url.to_string().trim_end_matches('/').to_owned(),
-        None => running.as_ref().map_or("http://127.0.0.1:7300".to_owned(), |running| running.addresses.url.clone()),
+    let (url, remote_url) = match (GatewayTarget::named(reach)?, &running) {
+        (Some(target), _) => {
+            let url = target.url.to_string().trim_end_matches('/').to_owned();
+            (url.clone(), Some(url))
+        }
+        (None, Some(running)) => (running.addresses.url.clone(), running.addresses.remote_urls().into_iter().next()),
+        (None, None) => ("http://127.0.0.1:7300".to_owned(), None),
     };
     let setup = ClientSetup {
         url,
+        remote_url,
         token,
         state: (state::directory(None).ok().as_ref() != Some(&base)).then(|| base.display().to_string()),
         fingerprint: running.as_ref().and_then(|running| running.addresses.fingerprint.clone()),

@@ -3,6 +3,7 @@
 //! Everything for people goes through [`print`] or [`say`], which break lines at the terminal's width. Data and
 //! documents go through [`print_exact`] and [`print_json`].
 
+mod json;
 mod table;
 mod wrap;
 
@@ -88,6 +89,12 @@ impl Printer {
         format!("{} {}\n", self.paint(TextStyle::Dim, &format!("{name:<FACT$}")), self.wrap(value, FACT + 1))
     }
 
+    /// JSON in the lines of a page, indented.
+    pub fn json_lines(&self, value: &Value, indent: usize) -> Vec<String> {
+        let width = self.width.unwrap_or(MAX_JSON_LINE).saturating_sub(indent);
+        clean(&json::lay_out(value, width)).lines().map(|line| format!("{:indent$}{line}", "")).collect()
+    }
+
     /// A command as people type it, broken before an option where it is too long for the terminal.
     pub fn command(&self, command: &str) -> String {
         let room = self.width.unwrap_or(usize::MAX);
@@ -155,6 +162,9 @@ const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// Narrower terminals are taken for this wide.
 const MIN_TERMINAL: usize = 40;
+
+/// JSON is easier to read in lines than as one long line, also where nobody says how wide the page is.
+const MAX_JSON_LINE: usize = 100;
 
 /// Characters for the names of facts.
 const FACT: usize = 14;

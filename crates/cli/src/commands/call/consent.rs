@@ -9,12 +9,10 @@ use sinew_api::{Approvals, Explain, Explained, WaitingCall};
 use crate::args::CallArgs;
 use crate::client::{GatewayClient, GatewayTarget};
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{ask, clean, interject};
+use crate::terminal::{Printer, ask, clean, interject};
 
-/// Arguments are shown up to this many lines before somebody is asked.
+/// More lines of arguments would push the question off a small screen.
 const MOST_LINES: usize = 16;
-/// Arguments that are no longer than this fit the line of the question.
-const SHORT: usize = 40;
 /// The clocks of the gateway and of this computer may differ by so much.
 const CLOCK_SKEW: Duration = Duration::from_secs(60);
 /// How long a call is silent before a caller who cannot see approvals is told of them.
@@ -28,6 +26,7 @@ pub async fn confirm(
     client: &mut GatewayClient,
     args: &CallArgs,
     arguments: &Map<String, Value>,
+    printer: Printer,
 ) -> Result<bool, CliError> {
     if args.device.trim().starts_with("label:") || !std::io::stdin().is_terminal() {
         return Ok(false);
@@ -42,8 +41,14 @@ pub async fn confirm(
         return Ok(false);
     }
     let (tool, device, reason) = (clean(&args.tool), clean(&args.device), clean(&explained.reason));
-    let with = shown_arguments(&Value::Object(arguments.clone()));
-    ask(&format!("{tool} on {device}{with} needs your approval ({reason}).\nMake the call? [y/N] "));
+    let mut lines = printer.json_lines(&Value::Object(arguments.clone()), 2);
+    let hidden = lines.len().saturating_sub(MOST_LINES);
+    lines.truncate(MOST_LINES);
+    if hidden > 0 {
+        lines.push(format!("  … and {hidden} more lines"));
+    }
+    let lines = lines.join("\n");
+    ask(&format!("{tool} on {device} needs your approval ({reason}):\n{lines}\nMake the call? [y/N] "));
     let mut answer = String::new();
     std::io::stdin()
         .read_line(&mut answer)
@@ -52,21 +57,6 @@ pub async fn confirm(
         "y" | "yes" => Ok(true),
         _ => Err(CliError::new(CliErrorKind::Usage, "the call was not made")),
     }
-}
-
-/// On the line if they are short, else below it, down to where they would hide the question.
-fn shown_arguments(arguments: &Value) -> String {
-    let line = clean(&arguments.to_string());
-    if line.chars().count() <= SHORT {
-        return format!(" with {line}");
-    }
-    let pretty = clean(&format!("{arguments:#}"));
-    let lines: Vec<&str> = pretty.lines().collect();
-    let mut text: String = lines.iter().take(MOST_LINES).map(|line| format!("\n  {line}")).collect();
-    if lines.len() > MOST_LINES {
-        text.push_str(&format!("\n  … and {} more lines", lines.len() - MOST_LINES));
-    }
-    format!(" with{text}\n")
 }
 
 /// Says of each call that waits for approval from now on how to approve it. It may be the caller's, or one that the

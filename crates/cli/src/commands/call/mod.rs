@@ -17,7 +17,7 @@ pub async fn run(args: CallArgs, printer: Printer) -> Result<(), CliError> {
     let target = GatewayTarget::find(&args.reach)?;
     let mut client = target.connect().await?;
     let arguments = arguments::of(&args, &mut client).await?;
-    let confirmed = args.yes || consent::confirm(&mut client, &args, &arguments).await?;
+    let confirmed = args.yes || consent::confirm(&mut client, &args, &arguments, printer).await?;
     let request = api::CallRequest {
         device: Some(args.device.clone()),
         tool: args.tool.clone(),
