@@ -322,7 +322,7 @@ fn read_answer<A: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<A
         Some(refused) if refused.error == "https_required" => CliErrorKind::NoGateway,
         _ => CliErrorKind::Io,
     };
-    let message = refused.map_or_else(|| format!("the gateway answered HTTP {status}"), |refused| refused.message);
+    let message = refused.map_or_else(|| unexpected(status), |refused| refused.message);
     Err(CliError::new(kind, message))
 }
 
@@ -339,6 +339,14 @@ fn parse_url(text: &str) -> Result<Uri, CliError> {
         && url.host().is_some_and(|host| !host.is_empty())
         && (is_whole || url.port().is_some());
     fits.then_some(url).ok_or_else(wrong)
+}
+
+fn unexpected(status: StatusCode) -> String {
+    let hint = match status {
+        StatusCode::NOT_FOUND => "; is this the address for clients? `sinew status` on its machine shows it",
+        _ => "",
+    };
+    format!("the gateway answered HTTP {status}{hint}")
 }
 
 /// Whether both addresses lead to the same listener; a machine has several names for itself.

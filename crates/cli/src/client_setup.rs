@@ -110,7 +110,7 @@ impl ClientSetup {
         };
         let mut command = format!("sinew stdio --url {url} --token {}", self.token());
         if let Some(fingerprint) = &self.fingerprint {
-            command.push_str(&format!(" --fingerprint {}", fingerprint.replace(':', "")));
+            command.push_str(&format!(" --fingerprint {}", fingerprint.replace(':', "").to_lowercase()));
         }
         printer.command(&command)
     }

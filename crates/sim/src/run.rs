@@ -124,8 +124,13 @@ async fn live(config: BoardConfig, way: DialPlan, shutdown: CancellationToken) -
     };
     firmware.wakes = config.faults.wake && dialer.is_mqtt();
     firmware.speech = config.microphone.map(|microphone| Box::new(Speech::new(microphone, dialer.is_mqtt())));
-    let (report, hardware_id) = (config.report.clone(), config.hardware_id.clone());
-    let dialer = dialer.with_report(move |news| report.send(&hardware_id, &BoardNews::Connection(news)));
+    let (report, hardware_id, is_over) = (config.report.clone(), config.hardware_id.clone(), shutdown.clone());
+    let dialer = dialer.with_report(move |news| {
+        // Whoever switches a board off knows that it is gone.
+        if !is_over.is_cancelled() {
+            report.send(&hardware_id, &BoardNews::Connection(news));
+        }
+    });
     dialer.run(firmware, identity, shutdown).await
 }
 
