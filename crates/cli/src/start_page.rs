@@ -312,7 +312,7 @@ mod tests {
             "claude_desktop_config.json",
             "~/.cursor/mcp.json",
             "Bearer snw_client",
-            "--fingerprint ABCD",
+            "sinew stdio --url http://192.168.1.5:7300 --token snw_client_0123456789_0123456789_0123456789 --fingerprint abcd",
         ] {
             assert!(text.contains(part), "{part} is missing in {text}");
         }

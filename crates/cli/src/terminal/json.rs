@@ -5,8 +5,13 @@ use sinew_tool::text::columns;
 
 /// The value in lines of at most `width` columns, as far as its texts allow.
 pub fn lay_out(value: &Value, width: usize) -> String {
+    lay_out_beside(value, width, 0)
+}
+
+/// The same for a value whose first line has so many columns less.
+fn lay_out_beside(value: &Value, width: usize, taken: usize) -> String {
     let line = value.to_string();
-    if columns(&line) <= width {
+    if columns(&line) + taken <= width {
         return line;
     }
     let inner = width.saturating_sub(2);
@@ -14,17 +19,20 @@ pub fn lay_out(value: &Value, width: usize) -> String {
         Value::Object(members) => {
             let part = |(name, value): (&String, &Value)| {
                 let name = format!("{}: ", Value::from(name.as_str()));
-                let value = lay_out(value, inner.saturating_sub(columns(&name) + 1));
+                let value = lay_out_beside(value, inner, columns(&name) + COMMA);
                 name + &value
             };
             ('{', members.iter().map(part).collect::<Vec<_>>(), '}')
         }
-        Value::Array(items) => ('[', items.iter().map(|item| lay_out(item, inner.saturating_sub(1))).collect(), ']'),
+        Value::Array(items) => ('[', items.iter().map(|item| lay_out_beside(item, inner, COMMA)).collect(), ']'),
         _ => return line,
     };
     let parts = parts.join(",\n").replace('\n', "\n  ");
     format!("{open}\n  {parts}\n{close}")
 }
+
+/// The comma after a part.
+const COMMA: usize = 1;
 
 #[cfg(test)]
 mod tests {

@@ -147,7 +147,8 @@ fn a_configuration_file_is_read_and_a_wrong_key_is_named() {
     let wrong = run(&mut serve());
     assert_eq!(wrong.code, 78, "{wrong:?}");
     assert!(wrong.err.contains("did you mean `listen`"), "{}", wrong.err);
-    std::fs::write(&file, "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\ncall-timeout = 5").expect("written");
+    std::fs::write(&file, "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\nmqtt = '127.0.0.1:0'\ncall-timeout = 5")
+        .expect("written");
     let mut right = Process::start(serve().args(["--output", "json"]));
     assert!(right.line().contains("\"url\""));
 }
