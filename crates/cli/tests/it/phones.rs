@@ -134,8 +134,11 @@ fn virtual_phones_come_through_the_real_adb() {
     assert!(seen.contains(&first) && seen.contains("ready") && seen.contains("No gateway runs"), "{seen}");
 
     let config = state.path().join("sinew.toml");
-    std::fs::write(&config, "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\n[phones]\nprofile = 'compact'")
-        .expect("written");
+    std::fs::write(
+        &config,
+        "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\nmqtt = 'off'\n[phones]\nprofile = 'compact'",
+    )
+    .expect("written");
     let mut gateway = Process::start(adb.sinew(state.path()).args(["serve", "--config"]).arg(&config));
     gateway.until("Ctrl-C");
     let phone = (0..200).find_map(|_| {
