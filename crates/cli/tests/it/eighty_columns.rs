@@ -59,6 +59,8 @@ const RUNS: &[&str] = &[
     "journal",
     "routine lint good_night.md bad.md",
     "routine explain good_night.md",
+    "routine show good_night.md",
+    "routine run good_night.md",
     "routine explain missing.md",
     "routine run nothing",
     "routine new wake_up",
@@ -114,6 +116,8 @@ const NOT_RUN: &[&str] = &[
     "sim http-board",
     "sim phone",
     "sim voice",
+    "routine record",
+    "routine test",
     "sim say",
 ];
 
