@@ -137,6 +137,8 @@ fn known_findings_are_hidden_and_only_failures_are_shown() {
     assert!(advice.contains("type-alias"), "{advice}");
     desk.put("known.json", &advice);
     assert!(!desk.spec(&["lint", ".", "--baseline", "known.json"]).ok().out.contains("type-alias"));
+    let typed_otherwise = desk.spec(&["lint", name, "--baseline", "known.json"]).ok().out;
+    assert!(!typed_otherwise.contains("type-alias"), "{typed_otherwise}");
     assert!(!desk.spec(&["lint", ".", "--min-severity", "warning"]).ok().out.contains("type-alias"));
     assert_eq!(desk.spec(&["lint", ".", "--quiet"]).ok().out, "");
     assert_eq!(desk.spec(&["lint", ".", "--baseline", "nowhere.json"]).code, 2);

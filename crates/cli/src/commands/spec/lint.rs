@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 use sinew_spec::Document;
@@ -89,10 +89,11 @@ pub fn print_report(format: ReportFormat, linter: &Linter, reports: &[FileReport
     if matches!(format, ReportFormat::People { .. }) { print(&text) } else { print_exact(&text) }
 }
 
-/// Known findings: what `lint --format json` printed, each with its count. Places do
-/// not matter, because they move with every edit.
+/// Known findings: what `lint --format json` printed, by rule, tool and message. Places do not matter, because they
+/// move with every edit.
 struct Baseline {
-    known: HashMap<(String, String, String, String), usize>,
+    /// The files of each finding, and how often it is in them. Paths are as they were typed, in whatever folder.
+    known: HashMap<(String, String, String), Vec<(PathBuf, usize)>>,
 }
 
 impl Baseline {
@@ -107,13 +108,18 @@ impl Baseline {
         let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
         let report: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         let files = report["files"].as_array().ok_or_else(|| wrong("there is no `files` in it".to_owned()))?;
-        let mut known = HashMap::new();
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut known: HashMap<_, Vec<(PathBuf, usize)>> = HashMap::new();
         for file in files {
+            let typed = word(&file["path"]);
+            let path: PathBuf = Path::new(&typed).components().filter(|part| *part != Component::CurDir).collect();
             for finding in file["findings"].as_array().into_iter().flatten() {
-                let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                let key =
-                    (word(&file["path"]), word(&finding["rule"]), word(&finding["tool"]), word(&finding["message"]));
-                *known.entry(key).or_insert(0) += 1;
+                let key = (word(&finding["rule"]), word(&finding["tool"]), word(&finding["message"]));
+                let places = known.entry(key).or_default();
+                match places.iter_mut().find(|(other, _)| *other == path) {
+                    Some((_, count)) => *count += 1,
+                    None => places.push((path.clone(), 1)),
+                }
             }
         }
         Ok(Baseline { known })
@@ -122,9 +128,12 @@ impl Baseline {
     /// Whether a finding is known; each entry covers one finding.
     fn takes(&mut self, path: &str, finding: &Finding) -> bool {
         let tool = finding.tool.clone().unwrap_or_default();
-        let key = (path.to_owned(), finding.rule.id.to_owned(), tool, finding.message.clone());
-        let left = self.known.get_mut(&key).filter(|left| **left > 0);
-        left.map(|left| *left -= 1).is_some()
+        let Some(places) = self.known.get_mut(&(finding.rule.id.to_owned(), tool, finding.message.clone())) else {
+            return false;
+        };
+        let whole = std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
+        let known = places.iter_mut().find(|(path, left)| *left > 0 && whole.ends_with(path));
+        known.map(|(_, left)| *left -= 1).is_some()
     }
 }
 
