@@ -167,7 +167,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
-        assert!(page(&super::tests::tool(json!({})), &[], Printer::plain()).contains("no arguments"));
+        assert!(page(&super::tests::tool(json!({})), &[], Printer::plain()).contains("No arguments"));
     }
 
     #[test]

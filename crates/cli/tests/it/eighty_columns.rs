@@ -195,8 +195,8 @@ fn what_commands_print_fits_the_terminal() {
     let mut demo = Process::start(&mut in_terminal(home.path(), &[&["demo"], &PORTS[..]].concat()));
     demo.until("Ctrl-C");
     // A call that waits for somebody.
-    let force_stop = ["call", "virtual-phone", "run_steps", "steps=[{\"tool\":\"press_home\"}]"];
-    let mut waiting = in_terminal(home.path(), &force_stop).stderr(Stdio::piped()).spawn().expect("a call");
+    let close = ["call", "virtual-phone", "close_app", "app=Notes"];
+    let mut waiting = in_terminal(home.path(), &close).stderr(Stdio::piped()).spawn().expect("a call");
     let mut said = std::io::BufReader::new(waiting.stderr.take().expect("piped"));
     let mut announced = String::new();
     while !announced.contains("denies it") {
