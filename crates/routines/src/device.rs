@@ -110,12 +110,12 @@ impl RoutinesDevice {
             let host = RunHost { run: run.clone(), calls, caller, began: Instant::now(), done: Default::default() };
             tokio::spawn(host.carry_out(routine, args));
         }
-        let left = CancelOnDrop(Some(run.clone()));
+        let waiting = WaitingCaller::new(run.clone());
         let patience = if is_part { Duration::MAX } else { PATIENCE };
         let answered = tokio::time::timeout(patience.min(budget.saturating_sub(MARGIN)), run.end()).await;
         // A run within another does not outlive it.
         if !is_part || answered.is_ok() {
-            left.keep();
+            waiting.leave();
         }
         match answered {
             Ok(report) => run.answer(&report),
@@ -124,19 +124,29 @@ impl RoutinesDevice {
     }
 }
 
-/// Ends a run whose caller went away before it had an answer.
-struct CancelOnDrop(Option<Arc<Run>>);
+/// A caller that waits for an answer. A run ends when the last of them goes away without one.
+struct WaitingCaller {
+    run: Arc<Run>,
+    is_answered: bool,
+}
 
-impl CancelOnDrop {
-    fn keep(mut self) {
-        self.0 = None;
+impl WaitingCaller {
+    fn new(run: Arc<Run>) -> WaitingCaller {
+        run.wait();
+        WaitingCaller { run, is_answered: false }
+    }
+
+    /// With an answer, or with the id of the run.
+    fn leave(mut self) {
+        self.is_answered = true;
     }
 }
 
-impl Drop for CancelOnDrop {
+impl Drop for WaitingCaller {
     fn drop(&mut self) {
-        if let Some(run) = &self.0 {
-            run.cancel.cancel();
+        let is_wanted = self.run.is_wanted_after_leaving();
+        if !self.is_answered && !is_wanted {
+            self.run.cancel.cancel();
         }
     }
 }
@@ -158,8 +168,8 @@ impl Device for RoutinesDevice {
 fn info(problems: &[String]) -> DeviceInfo {
     let problems = (!problems.is_empty()).then(|| ("problems".to_owned(), json!(problems)));
     DeviceInfo {
-        key: DeviceKey("routines".to_owned()),
-        suggested_id: "routines".to_owned(),
+        key: DeviceKey(DEVICE.to_owned()),
+        suggested_id: DEVICE.to_owned(),
         family: FAMILY,
         admission: Admission::Configured,
         name: "Routines".to_owned(),
@@ -169,6 +179,9 @@ fn info(problems: &[String]) -> DeviceInfo {
         attributes: problems.into_iter().collect(),
     }
 }
+
+/// Its key and id.
+pub(crate) const DEVICE: &str = "routines";
 
 const GET_RUN: &str = "get_run";
 const CANCEL_RUN: &str = "cancel_run";

@@ -1,9 +1,10 @@
 //! A run's steps as calls of its caller.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_steps::{RunReport, StepHost};
+use sinew_steps::{RunReport, StepHost, StepRecord};
 use sinew_tool::{Args, BoxFuture, Caller, ErrorKind, NestedCalls, Outcome, PlannedCall, ToolError};
 use tokio::time::Instant;
 
@@ -30,19 +31,34 @@ impl RunHost {
             Ok(()) => sinew_steps::run(&routine.steps, &self, scope, &LIMITS).await,
             Err(failure) => RunReport { failure: Some(failure), ..RunReport::default() },
         };
-        self.run.set(RunState::Ended(Arc::new(report)));
+        self.run.set(RunState::Ended(Arc::new(without_answers(report))));
     }
 
     /// Waits until a person has decided about these calls, where one must. Nothing is sent meanwhile.
     async fn agree(&self, tool: &str, planned: &[PlannedCall]) -> Result<(), ToolError> {
         loop {
-            let agreed = tokio::select! {
-                agreed = self.calls.agree(planned) => agreed,
-                () = self.run.cancel.cancelled() => return Err(cancelled("before")),
+            let mut agreeing = pin!(self.calls.agree(planned));
+            let at_once = tokio::select! {
+                biased;
+                agreed = &mut agreeing => Some(agreed),
+                () = std::future::ready(()) => None,
+            };
+            let agreed = match at_once {
+                Some(agreed) => agreed,
+                None => {
+                    // Whoever repeats the call from now on joins this run.
+                    self.wait(tool, String::new());
+                    tokio::select! {
+                        agreed = agreeing => agreed,
+                        () = self.run.cancel.cancelled() => return Err(cancelled("before")),
+                    }
+                }
             };
             match agreed {
                 Err(error) if error.kind == ErrorKind::ApprovalNeeded && self.began.elapsed() < LIMITS.time => {
-                    self.run.set(RunState::Waiting { tool: tool.to_owned(), why: error.message });
+                    let approval = error.details["approval"].as_str().unwrap_or_default();
+                    let how = format!(" (`sinew approvals approve {approval}`)");
+                    self.wait(tool, if approval.is_empty() { String::new() } else { how });
                     tokio::select! {
                         () = tokio::time::sleep(APPROVAL_PAUSE) => {}
                         () = self.run.cancel.cancelled() => return Err(cancelled("before")),
@@ -52,6 +68,21 @@ impl RunHost {
             }
         }
     }
+}
+
+impl RunHost {
+    fn wait(&self, tool: &str, how: String) {
+        self.run.set(RunState::Waiting { tool: tool.to_owned(), why: how });
+    }
+}
+
+/// What is remembered of a run: its answer, and which steps were done.
+fn without_answers(mut report: RunReport) -> RunReport {
+    for step in &mut report.steps {
+        step.outcome = std::mem::replace(&mut step.outcome, Ok(Outcome::default())).map(|_| Outcome::default());
+        (step.before, step.after) = (None, None);
+    }
+    report
 }
 
 fn cancelled(when: &str) -> ToolError {
@@ -94,5 +125,13 @@ impl StepHost for RunHost {
 
     fn elapsed(&self) -> Duration {
         self.began.elapsed()
+    }
+
+    fn check(&self) -> Result<(), ToolError> {
+        if self.run.cancel.is_cancelled() { Err(cancelled("before")) } else { Ok(()) }
+    }
+
+    fn stepped(&self, step: &StepRecord) {
+        self.run.note(step);
     }
 }

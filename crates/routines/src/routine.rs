@@ -8,10 +8,10 @@ use std::{fmt, fs, io};
 
 use serde_json::{Map, Value};
 use sinew_spec::{Document, ToolSpecification};
-use sinew_steps::{Limits, Steps};
+use sinew_steps::{Limits, Steps, WrittenCall};
 use sinew_tool::{Args, StepSource, Tool, ToolUse};
 
-use crate::device::is_taken;
+use crate::device::{DEVICE, is_routine_name, is_taken};
 use crate::yaml;
 
 /// A routine is written by hand or recorded; this is a thousand lines.
@@ -52,8 +52,15 @@ impl Routine {
         if is_taken(name) {
             return Err(format!("`{name}` is a tool of its own; choose another name"));
         }
+        if !is_routine_name(name) {
+            return Err(format!("`{name}` is no name for a routine; expected small letters, digits and `_`"));
+        }
         let unreadable = |error: io::Error| format!("cannot be read: {error}");
-        let length = fs::metadata(path).map_err(unreadable)?.len();
+        let about = fs::metadata(path).map_err(unreadable)?;
+        if !about.is_file() {
+            return Err("it is no file".to_owned());
+        }
+        let length = about.len();
         if length > MAX_FILE as u64 {
             return Err(too_large(length));
         }
@@ -68,8 +75,7 @@ impl Routine {
         if text.len() > MAX_FILE {
             return Err(at(1, too_large(text.len() as u64)));
         }
-        let is_blank = |line: &str| line.find("{{").is_some_and(|start| line[start..].contains("}}"));
-        if let Some(line) = text.lines().position(is_blank) {
+        if let Some(line) = first_blank(text) {
             return Err(at(line + 1, "what stands in `{{…}}` is to be filled in".to_owned()));
         }
         let document = Document::parse(text);
@@ -96,6 +102,12 @@ impl Routine {
             let line = yaml.lines.get(&pointer_of(&error.at)).copied().unwrap_or(1);
             at(first_line + line - 1, error.to_string())
         })?;
+        let is_own = |call: &WrittenCall<'_>| {
+            call.tool == name && call.device.is_none_or(|device| device.as_str() == Some(DEVICE))
+        };
+        if steps.calls().iter().any(is_own) {
+            return Err(at(first_line, format!("`{name}` calls itself, which never ends; call another routine")));
+        }
         tool.uses = uses(&steps);
         tool.steps = StepSource::Tool(Arc::new(yaml.value));
         Ok(Routine { tool, steps })
@@ -109,6 +121,20 @@ impl Routine {
         };
         properties.map(|(name, schema)| (name.clone(), value(name, schema))).collect()
     }
+}
+
+/// The line of the first place to fill in. Blocks of steps and JSON may have such braces of their own.
+fn first_blank(text: &str) -> Option<usize> {
+    let is_blank = |line: &str| line.find("{{").is_some_and(|start| line[start..].contains("}}"));
+    let mut is_fenced = false;
+    text.lines().position(|line| {
+        is_fenced ^= is_fence(line);
+        !is_fenced && is_blank(line)
+    })
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_start().starts_with("```")
 }
 
 fn too_large(length: u64) -> String {
@@ -128,11 +154,18 @@ fn uses(steps: &Steps) -> Vec<ToolUse> {
 /// The text of the fenced block under the heading, and the line in which it begins.
 fn steps_of(text: &str, specification: &ToolSpecification) -> Result<(usize, String), RoutineProblem> {
     let has_section = specification.extra.iter().any(|(heading, _)| is_steps(heading));
+    let is_heading =
+        |line: &str| line.trim_start().starts_with('#') && is_steps(line.trim_start().trim_start_matches('#'));
+    // What a reader does not see, such as a comment, must not be what is carried out.
+    if let Some((second, _)) = text.lines().enumerate().filter(|(_, line)| is_heading(line)).nth(1) {
+        let message = format!("there is a second `{SECTION}`; keep one");
+        return Err(RoutineProblem { line: second + 1, message });
+    }
     let mut lines = text.lines().enumerate();
-    let heading = lines.find(|(_, line)| line.starts_with('#') && is_steps(line.trim_start_matches('#')));
+    let heading = lines.find(|(_, line)| is_heading(line)).filter(|_| has_section);
     let Some((heading, _)) = heading else {
         let message = match has_section {
-            true => format!("`{SECTION}` must be a heading of its own"),
+            true => format!("`{SECTION}` must be a heading of its own (`### {SECTION}`)"),
             false => format!("there is no section `{SECTION}` with the steps"),
         };
         return Err(RoutineProblem { line: text.lines().count().max(1), message });
@@ -143,12 +176,21 @@ fn steps_of(text: &str, specification: &ToolSpecification) -> Result<(usize, Str
         return Err(RoutineProblem { line: heading + 1, message });
     };
     let mut block = String::new();
-    for (_, line) in lines {
-        if line.trim_start().starts_with("```") {
-            return Ok((opening + 2, block));
+    while let Some((_, line)) = lines.next() {
+        if !is_fence(line) {
+            block.push_str(line);
+            block.push('\n');
+            continue;
         }
-        block.push_str(line);
-        block.push('\n');
+        // An end within a text would hide the steps after it.
+        let rest = lines.take_while(|(_, line)| !line.starts_with('#')).find(|(_, line)| !line.trim().is_empty());
+        return match rest {
+            None => Ok((opening + 2, block)),
+            Some((place, _)) => {
+                let message = "after the block of steps there is more; if the block ends too early, write no ``` in it";
+                Err(RoutineProblem { line: place + 1, message: message.to_owned() })
+            }
+        };
     }
     Err(RoutineProblem { line: opening + 1, message: "the block of steps has no end (```)".to_owned() })
 }

@@ -2,18 +2,21 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use sinew_steps::RunReport;
+use sinew_steps::{RunReport, StepRecord};
 use sinew_tool::{Args, ErrorKind, Outcome, ToolError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// Runs that may be under way at once, of all callers together.
-const MAX_ACTIVE: usize = 2_000;
+const MAX_ACTIVE: usize = 4_000;
+/// Runs of one caller, so that nobody takes all.
+const MAX_OF_CALLER: usize = 1_000;
 /// Runs that ended and can still be asked about.
-const MAX_ENDED: usize = 200;
+const MAX_ENDED: usize = 100;
 
 #[derive(Default)]
 pub(crate) struct Runs {
@@ -29,6 +32,10 @@ pub(crate) struct Run {
     principal: String,
     args: Args,
     state: watch::Sender<RunState>,
+    /// Calls that wait for its answer.
+    waiting: AtomicUsize,
+    /// What was done so far, as it is told.
+    done: Mutex<Vec<Value>>,
 }
 
 #[derive(Clone, Debug)]
@@ -55,8 +62,13 @@ impl Runs {
         if let Some(run) = table.iter().find(is_same) {
             return Ok((run.clone(), false));
         }
-        if table.iter().filter(|run| run.ended().is_none()).count() >= MAX_ACTIVE {
-            let message = format!("{MAX_ACTIVE} routines run already; try again when some have ended");
+        let is_active = |run: &&Arc<Run>| run.ended().is_none();
+        let (active, own) = table
+            .iter()
+            .filter(is_active)
+            .fold((0, 0), |(all, own), run| (all + 1, own + usize::from(run.principal == principal)));
+        if active >= MAX_ACTIVE || own >= MAX_OF_CALLER {
+            let message = format!("{own} routines of yours run already; try again when some have ended");
             return Err(ToolError::new(ErrorKind::Busy, message));
         }
         let run = Arc::new(Run {
@@ -66,6 +78,8 @@ impl Runs {
             principal: principal.to_owned(),
             args: args.clone(),
             state: watch::Sender::new(RunState::Running { tool: String::new() }),
+            waiting: AtomicUsize::new(0),
+            done: Mutex::default(),
         });
         table.push_back(run.clone());
         let ended = table.iter().filter(|run| run.ended().is_some()).count();
@@ -102,6 +116,25 @@ impl Run {
             RunState::Ended(report) => Some(report.clone()),
             RunState::Running { .. } | RunState::Waiting { .. } => None,
         }
+    }
+
+    /// Somebody waits for its answer.
+    pub(crate) fn wait(&self) {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Somebody waits no more; says whether anybody else does.
+    pub(crate) fn is_wanted_after_leaving(&self) -> bool {
+        self.waiting.fetch_sub(1, Ordering::AcqRel) > 1
+    }
+
+    /// Notes a step that was carried out.
+    pub(crate) fn note(&self, step: &StepRecord) {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).push(step_page(step));
+    }
+
+    fn steps_so_far(&self) -> Vec<Value> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn is_waiting(&self) -> bool {
@@ -149,7 +182,9 @@ impl Run {
     /// What there is to say before the run has ended.
     pub(crate) fn still_runs(&self) -> ToolError {
         let (what, tool) = match &*self.state.borrow() {
-            RunState::Waiting { why, tool } => (format!("waits: {why}"), tool.clone()),
+            RunState::Waiting { why, tool } => {
+                (format!("waits for a person's approval of `{tool}`{why}"), tool.clone())
+            }
             RunState::Running { tool } => ("still runs".to_owned(), tool.clone()),
             RunState::Ended(_) => ("has ended".to_owned(), String::new()),
         };
@@ -157,11 +192,12 @@ impl Run {
             "{} {what}. It goes on as run {}: get its answer with get_run, or stop it with cancel_run",
             self.routine, self.id
         );
-        ToolError::new(ErrorKind::Timeout, message).with_details(json!({"run": self.id, "tool": tool}))
+        let details = json!({"run": self.id, "tool": tool, "steps": self.steps_so_far()});
+        ToolError::new(ErrorKind::Timeout, message).with_details(details)
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let mut page = json!({"run": self.id, "routine": self.routine});
+        let mut page = json!({"run": self.id, "routine": self.routine, "steps": self.steps_so_far()});
         match &*self.state.borrow() {
             RunState::Running { tool } => {
                 page["state"] = json!("running");
@@ -179,7 +215,6 @@ impl Run {
                     Some(_) => "failed",
                 };
                 page["state"] = json!(state);
-                page["steps"] = steps(report);
                 match self.answer(report) {
                     Ok(outcome) => {
                         page["result"] = outcome.structured.clone().unwrap_or_else(|| json!(outcome.joined_text()));
@@ -193,8 +228,11 @@ impl Run {
 }
 
 fn steps(report: &RunReport) -> Value {
-    let step = |step: &sinew_steps::StepRecord| json!({"at": step.at, "what": step.what, "ok": step.outcome.is_ok(), "ms": step.took.as_millis() as u64});
-    report.steps.iter().map(step).collect()
+    report.steps.iter().map(step_page).collect()
+}
+
+fn step_page(step: &StepRecord) -> Value {
+    json!({"at": step.at, "what": step.what, "ok": step.outcome.is_ok(), "ms": step.took.as_millis() as u64})
 }
 
 /// The steps that were done, shortly.

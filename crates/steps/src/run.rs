@@ -24,6 +24,11 @@ pub trait StepHost: Send + Sync {
     /// Since the run began.
     fn elapsed(&self) -> Duration;
 
+    /// Whether the run may go on; asked before every step and every look.
+    fn check(&self) -> Result<(), ToolError> {
+        Ok(())
+    }
+
     /// A step was carried out, or failed.
     fn stepped(&self, _step: &StepRecord) {}
 
@@ -109,6 +114,7 @@ impl Runner<'_> {
     }
 
     fn check_limits(&self, now: Duration) -> Result<(), ToolError> {
+        self.host.check()?;
         let Limits { executed, time, .. } = *self.limits;
         match () {
             () if self.executed > executed => {
@@ -142,6 +148,7 @@ impl Runner<'_> {
             StepKind::Wait { time } => {
                 let left = self.limits.time.saturating_sub(self.host.elapsed());
                 self.host.pause((*time).min(left)).await;
+                self.host.check()?;
                 nothing(format!("waited {} ms", time.as_millis()))
             }
             StepKind::Return { value } => {
@@ -194,6 +201,7 @@ impl Runner<'_> {
                 return Err(ToolError::new(ErrorKind::ActionFailed, format!("not as expected: {why}")));
             }
             self.host.pause(PAUSE).await;
+            self.host.check()?;
         }
     }
 

@@ -14,39 +14,75 @@ enum Part<'a> {
     Reference(&'a str),
 }
 
+/// Bytes that the references of one step may become: a short text that is written thousands of times is a long one.
+const MAX_FILLED: usize = 512 << 10;
+
 /// Fills all texts of a value. The error says which reference is wrong.
 pub(crate) fn fill(value: &Value, scope: &Map<String, Value>) -> Result<Value, String> {
-    match value {
-        Value::String(text) => fill_text(text, scope),
-        Value::Array(items) => items.iter().map(|item| fill(item, scope)).collect::<Result<_, _>>().map(Value::Array),
-        Value::Object(members) => {
-            let filled = members.iter().map(|(name, value)| Ok((name.clone(), fill(value, scope)?)));
-            filled.collect::<Result<_, String>>().map(Value::Object)
+    Filler { scope, room: MAX_FILLED }.fill(value)
+}
+
+struct Filler<'a> {
+    scope: &'a Map<String, Value>,
+    /// Bytes that may still be inserted.
+    room: usize,
+}
+
+impl Filler<'_> {
+    fn fill(&mut self, value: &Value) -> Result<Value, String> {
+        match value {
+            Value::String(text) => self.fill_text(text),
+            Value::Array(items) => items.iter().map(|item| self.fill(item)).collect::<Result<_, _>>().map(Value::Array),
+            Value::Object(members) => {
+                let filled = members.iter().map(|(name, value)| Ok((name.clone(), self.fill(value)?)));
+                filled.collect::<Result<_, String>>().map(Value::Object)
+            }
+            plain => Ok(plain.clone()),
         }
-        plain => Ok(plain.clone()),
+    }
+
+    fn fill_text(&mut self, text: &str) -> Result<Value, String> {
+        let parts = parts(text)?;
+        if let [Part::Reference(reference)] = parts[..] {
+            let value = find(reference, self.scope)?;
+            self.take(weigh(value))?;
+            return Ok(value.clone());
+        }
+        let mut whole = String::new();
+        for part in parts {
+            match part {
+                Part::Plain(plain) => whole.push_str(plain),
+                Part::Reference(reference) => match find(reference, self.scope)? {
+                    Value::String(text) => {
+                        self.take(text.len())?;
+                        whole.push_str(text);
+                    }
+                    plain @ (Value::Number(_) | Value::Bool(_)) => whole.push_str(&plain.to_string()),
+                    other => {
+                        let kind = if other.is_null() { "null" } else { "a list or an object" };
+                        return Err(format!("`${{{reference}}}` is {kind} and cannot be part of a text"));
+                    }
+                },
+            }
+        }
+        Ok(Value::String(whole))
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        let left = self.room.checked_sub(bytes);
+        self.room = left.ok_or_else(|| format!("the values of this step have more than {} KiB", MAX_FILLED >> 10))?;
+        Ok(())
     }
 }
 
-fn fill_text(text: &str, scope: &Map<String, Value>) -> Result<Value, String> {
-    let parts = parts(text)?;
-    if let [Part::Reference(reference)] = parts[..] {
-        return find(reference, scope).cloned();
+/// About the bytes that a value takes.
+fn weigh(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 16,
+        Value::Array(items) => 16 + items.iter().map(weigh).sum::<usize>(),
+        Value::Object(members) => 16 + members.iter().map(|(name, value)| name.len() + weigh(value)).sum::<usize>(),
+        _ => 16,
     }
-    let mut whole = String::new();
-    for part in parts {
-        match part {
-            Part::Plain(plain) => whole.push_str(plain),
-            Part::Reference(reference) => match find(reference, scope)? {
-                Value::String(text) => whole.push_str(text),
-                plain @ (Value::Number(_) | Value::Bool(_)) => whole.push_str(&plain.to_string()),
-                other => {
-                    let kind = if other.is_null() { "null" } else { "a list or an object" };
-                    return Err(format!("`${{{reference}}}` is {kind} and cannot be part of a text"));
-                }
-            },
-        }
-    }
-    Ok(Value::String(whole))
 }
 
 fn find<'a>(reference: &str, scope: &'a Map<String, Value>) -> Result<&'a Value, String> {

@@ -34,6 +34,12 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("journal", &["sinew journal --device front-door"]),
     ("routine", &["sinew routine new good_night", "sinew routine run good_night"]),
     ("routine new", &["sinew routine new good_night"]),
+    (
+        "routine record",
+        &["sinew routine record write_note", "sinew routine record write_note --device virtual-phone --replay"],
+    ),
+    ("routine test", &["sinew routine test routines --on label:ci --junit out.xml"]),
+    ("routine show", &["sinew routine show routines/good_night.md"]),
     ("routine lint", &["sinew routine lint routines/good_night.md"]),
     ("routine run", &["sinew routine run good_night", "sinew routine run write_note title=Shopping"]),
     ("routine explain", &["sinew routine explain routines/good_night.md --as tablet"]),

@@ -29,15 +29,15 @@ const USES: &[(&str, &[&str])] = &[
         "compose",
         &[
             "tool", "spec", "gateway", "boards", "phones", "apps", "front", "policy", "routines", "serial", "servers",
-            "things",
+            "things", "fetch", "steps",
         ],
     ),
-    ("bench", &["tool", "api", "wire", "policy", "gateway", "phones", "apps", "front", "sim"]),
+    ("bench", &["tool", "api", "wire", "policy", "gateway", "phones", "apps", "front", "sim", "routines"]),
     (
         "cli",
         &[
             "tool", "api", "spec", "gateway", "boards", "phones", "apps", "front", "serial", "sim", "compose", "bench",
-            "policy", "routines",
+            "policy", "routines", "steps",
         ],
     ),
 ];

@@ -1,6 +1,6 @@
 //! Carries hooks out, one event after another.
 
-use std::sync::Arc;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, json};
@@ -10,7 +10,7 @@ use sinew_tool::{Args, BoxFuture, ErrorKind, Outcome, ToolError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{EVENT, HookPlan, LIMITS};
+use super::{EVENT, HookPlan, LIMITS, ROUTINES};
 use crate::relay::is_selected;
 
 /// In the audit.
@@ -21,7 +21,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Follows the events for one hook until `end`. What happened before is left alone.
 pub(crate) async fn run(plan: HookPlan, gateway: Gateway, end: CancellationToken) -> std::io::Result<()> {
-    let mut hook = RunningHook { plan: Arc::new(plan), gateway, recent: Vec::new(), left_out: 0 };
+    let who = Principal::hook(&plan.config.name);
+    let hook = RunningHook { plan, gateway, who, rate: Mutex::default() };
     let mut watch = hook.gateway.watch();
     let mut cursor = hook.skip_old().await;
     loop {
@@ -37,8 +38,14 @@ pub(crate) async fn run(plan: HookPlan, gateway: Gateway, end: CancellationToken
 }
 
 struct RunningHook {
-    plan: Arc<HookPlan>,
+    plan: HookPlan,
     gateway: Gateway,
+    who: Principal,
+    rate: Mutex<HookRate>,
+}
+
+#[derive(Default)]
+struct HookRate {
     /// When it acted within the last minute.
     recent: Vec<Instant>,
     left_out: u64,
@@ -49,7 +56,7 @@ impl RunningHook {
     async fn skip_old(&self) -> Option<String> {
         let mut cursor = None;
         loop {
-            match self.gateway.events(None, cursor.as_deref(), usize::MAX).await {
+            match self.gateway.seen_by(&self.who).events(None, cursor.as_deref(), usize::MAX).await {
                 Ok(page) if page.events.is_empty() => return Some(page.next),
                 Ok(page) => cursor = Some(page.next),
                 Err(_) => return cursor,
@@ -57,9 +64,10 @@ impl RunningHook {
         }
     }
 
-    async fn take_new(&mut self, mut cursor: Option<String>, end: &CancellationToken) -> Option<String> {
+    async fn take_new(&self, mut cursor: Option<String>, end: &CancellationToken) -> Option<String> {
         loop {
-            let page = match self.gateway.events(None, cursor.as_deref(), PAGE).await {
+            // A hook hears what its rights let it see.
+            let page = match self.gateway.seen_by(&self.who).events(None, cursor.as_deref(), PAGE).await {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(hook = self.plan.config.name, "events cannot be read: {}", error.message);
@@ -70,7 +78,7 @@ impl RunningHook {
                 if end.is_cancelled() {
                     return cursor;
                 }
-                if self.is_wanted(event) && self.may_act() {
+                if self.is_wanted(event) {
                     tokio::select! {
                         () = self.act(event) => {}
                         () = end.cancelled() => return cursor,
@@ -92,23 +100,24 @@ impl RunningHook {
     }
 
     /// Whether it has acted less often than it may.
-    fn may_act(&mut self) -> bool {
+    fn may_act(&self) -> bool {
         let (now, name) = (Instant::now(), &self.plan.config.name);
-        self.recent.retain(|then| now.duration_since(*then) < MINUTE);
-        let may = self.recent.len() < self.plan.config.per_minute as usize;
+        let mut rate = self.rate.lock().unwrap_or_else(PoisonError::into_inner);
+        rate.recent.retain(|then| now.duration_since(*then) < MINUTE);
+        let may = rate.recent.len() < self.plan.config.per_minute as usize;
         match may {
             true => {
-                if self.left_out > 0 {
-                    let count = std::mem::take(&mut self.left_out);
+                if rate.left_out > 0 {
+                    let count = std::mem::take(&mut rate.left_out);
                     tracing::warn!(
                         hook = name,
                         count,
                         "events left out, because they came more often than `per-minute`"
                     );
                 }
-                self.recent.push(now);
+                rate.recent.push(now);
             }
-            false => self.left_out += 1,
+            false => rate.left_out += 1,
         }
         may
     }
@@ -117,11 +126,13 @@ impl RunningHook {
         let name = &self.plan.config.name;
         let shown = json!({"device": event.device, "topic": event.topic, "body": event.body, "at": event.at});
         let scope = Map::from_iter([(EVENT.to_owned(), shown.clone())]);
-        let host = HookHost { gateway: self.gateway.clone(), who: Principal::hook(name), began: Instant::now() };
+        let host = HookHost { hook: self, began: Instant::now() };
         let report: RunReport = sinew_steps::run(&self.plan.steps, &host, scope, &LIMITS).await;
         let done = match (&report.failure, &self.plan.webhook, &report.returned) {
             (Some(failure), _, _) => Err(failure.message.clone()),
-            (None, Some(webhook), Some(_)) => webhook.post(&self.gateway, &host.who, event, &shown).await,
+            (None, Some(webhook), Some(_)) if self.may_act() => {
+                webhook.post(&self.gateway, &self.who, event, &shown).await
+            }
             (None, ..) => Ok(()),
         };
         match done {
@@ -132,13 +143,12 @@ impl RunningHook {
 }
 
 /// Makes the calls of a hook.
-struct HookHost {
-    gateway: Gateway,
-    who: Principal,
+struct HookHost<'h> {
+    hook: &'h RunningHook,
     began: Instant,
 }
 
-impl StepHost for HookHost {
+impl StepHost for HookHost<'_> {
     fn call<'a>(
         &'a self,
         device: Option<&'a str>,
@@ -146,9 +156,11 @@ impl StepHost for HookHost {
         arguments: &'a Args,
     ) -> BoxFuture<'a, Result<Outcome, ToolError>> {
         Box::pin(async move {
-            let request = Request::new(self.who.clone(), tool, arguments.clone(), DOOR);
+            let request = Request::new(self.hook.who.clone(), tool, arguments.clone(), DOOR);
             match device {
-                Some(device) => self.gateway.call_on(device, request).await,
+                // Looks for a condition are not what the hook does.
+                Some(ROUTINES) if !self.hook.may_act() => Ok(Outcome::text("left out")),
+                Some(device) => self.hook.gateway.call_on(device, request).await,
                 None => Err(ToolError::new(ErrorKind::InvalidArguments, "a condition on a screen names its device")),
             }
         })

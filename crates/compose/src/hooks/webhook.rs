@@ -68,7 +68,12 @@ impl Webhook {
             }
         };
         let late = || Err(format!("{} did not answer within {} s", self.client.url(), LONGEST.as_secs()));
-        tokio::time::timeout(LONGEST, posting).await.unwrap_or_else(|_| late())
+        let posted = tokio::time::timeout(LONGEST, posting).await.unwrap_or_else(|_| late());
+        if posted.is_err() {
+            let failed = format!("webhook {} failed", event.topic);
+            gateway.record(who, super::run::DOOR, &event.device, &failed).await.map_err(|error| error.message)?;
+        }
+        posted
     }
 }
 

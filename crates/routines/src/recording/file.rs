@@ -106,6 +106,7 @@ fn describe(name: &str, default: Option<&Value>) -> String {
 /// A value in a cell of a table.
 fn cell(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = text.replace("{{", "{ {");
     let plain: String = text.chars().map(|c| if matches!(c, '|' | '`' | '\n' | '\r') { ' ' } else { c }).collect();
     format!("`{plain}`")
 }

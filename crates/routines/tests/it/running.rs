@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::routine_file;
+use crate::files::{GOOD_NIGHT, routine_file};
 
 /// Notes every call. `unlock` must be approved, `fail` fails, `slow` takes a minute.
 #[derive(Default)]
@@ -90,6 +90,10 @@ impl Bench {
     async fn with(files: &[(&str, &str)]) -> Bench {
         let folder = tempfile::tempdir().unwrap();
         files.iter().for_each(|(name, steps)| write(folder.path(), name, steps));
+        Bench::at(folder).await
+    }
+
+    async fn at(folder: TempDir) -> Bench {
         let (sender, mut events) = mpsc::unbounded_channel();
         let announce = Arc::new(move |event| drop(sender.send(event)));
         let end = CancellationToken::new();
@@ -145,7 +149,7 @@ async fn steps_are_calls_and_the_answer_is_what_they_return() {
     // What can be told before the first step is agreed to in advance, and every step again when it comes.
     assert_eq!(*bench.house.planned.lock().unwrap(), ["status", "status", "set"]);
     let names: Vec<String> = bench.device.tools().iter().map(|tool| tool.name.clone()).collect();
-    assert_eq!(names, ["quiet", "get_run", "cancel_run"]);
+    assert_eq!(names, ["quiet", "get_run", "cancel_run", "save_routine"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -190,7 +194,7 @@ async fn a_cancelled_run_gives_up_the_step_under_way_and_makes_no_other() {
 async fn a_run_that_waits_for_a_person_is_not_begun_again() {
     let bench = Bench::with(&[("leave", "- call: count\n- call: unlock\n- return: {open: true}")]).await;
     let error = bench.call("leave", json!({})).await.unwrap_err();
-    assert!(error.message.contains("waits: a person must approve it"), "{}", error.message);
+    assert!(error.message.contains("waits for a person's approval of `unlock`"), "{}", error.message);
     // The same call joins the run; somebody else's does not.
     let (again, other) = tokio::join!(bench.call("leave", json!({})), bench.call_as("bob", "leave", json!({})));
     assert!(again.is_err() && other.is_err());
@@ -216,7 +220,64 @@ async fn files_are_followed_and_a_mistake_keeps_the_last_good_form() {
     assert!(problems[0].as_str().is_some_and(|text| text.starts_with("a.md: line ")), "{problems}");
     std::fs::remove_file(bench.folder.path().join("a.md")).unwrap();
     std::fs::remove_file(bench.folder.path().join("b.md")).unwrap();
+    // An empty directory still takes what a model proposes.
+    while bench.device.tools().len() > 1 {
+        assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Changed(_))));
+    }
+    std::fs::remove_dir(bench.folder.path()).unwrap();
     assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Left(..))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_run_waits_and_expects_no_more_and_is_not_done() {
+    let bench = Bench::with(&[
+        ("hoping", "- expect: {value: 1, is: 2}\n  within: 60000\n- return: 1"),
+        ("idle", "- wait: 50000\n- wait: 50000\n- return: 1"),
+    ])
+    .await;
+    for name in ["hoping", "idle"] {
+        let error = bench.call(name, json!({})).await.unwrap_err();
+        let run = json!({"run": error.details["run"]});
+        bench.call("cancel_run", run.clone()).await.unwrap();
+        let page = loop {
+            let page = bench.call("get_run", run.clone()).await.unwrap().structured.unwrap();
+            if page["state"] != "running" {
+                break page;
+            }
+            tokio::task::yield_now().await;
+        };
+        assert_eq!(page["state"], "cancelled", "{page}");
+    }
+}
+
+#[tokio::test]
+async fn values_that_are_repeated_without_end_are_refused() {
+    let list = vec!["\"${x}\""; 5_000].join(", ");
+    let file = routine_file("bomb", &format!("- return: [{list}]"));
+    let file = file.replace("This tool takes no parameters.", "| Name | Type | Required | Description | Example |\n|---|---|---|---|---|\n| `x` | string | Yes | A text. | `x` |");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("bomb.md"), &file).unwrap();
+    let bench = Bench::at(folder).await;
+    let refused = bench.call("bomb", json!({"x": "x".repeat(10_000)})).await.unwrap_err();
+    assert!(refused.message.contains("512 KiB"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_proposed_file_is_checked_and_replaces_none() {
+    let mut bench = Bench::with(&[]).await;
+    let file = GOOD_NIGHT.replace("good_night", "better_night");
+    let save = |name: &str, file: &str| bench.call("save_routine", json!({"name": name, "file": file}));
+    for wrong in ["../better_night", "", "get_run", "Better", "better_night.md"] {
+        let refused = save(wrong, &file).await.unwrap_err();
+        assert!(refused.message.contains("small letters"), "{wrong}: {refused:?}");
+    }
+    assert!(save("other", &file).await.unwrap_err().message.contains("the file is no routine"));
+    save("better_night", &file).await.unwrap();
+    let again = save("better_night", &file).await.unwrap_err();
+    assert!(again.message.contains("already"), "{again:?}");
+    assert_eq!(std::fs::read_to_string(bench.folder.path().join("better_night.md")).unwrap(), file);
+    assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Changed(_))));
+    assert!(bench.device.tools().iter().any(|tool| tool.name == "better_night"));
 }
 
 #[tokio::test(start_paused = true)]

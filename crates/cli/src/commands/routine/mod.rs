@@ -158,6 +158,7 @@ fn write_new(folder: &Path, name: &str, text: &str) -> Result<PathBuf, CliError>
 async fn run_file(path: &Path, pairs: &[String], reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let routine = load(path)?;
     let arguments = call::arguments::typed(pairs, &routine.tool.input_schema)?;
+    playing::check_arguments(&routine, &arguments)?;
     let client = GatewayTarget::find(reach)?.connect().await?;
     let (report, _) = playing::play(&routine, &arguments, client, false, &|step| log_step(step, printer)).await;
     match (&report.returned, printer.is_json()) {

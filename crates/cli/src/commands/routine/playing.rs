@@ -10,7 +10,7 @@ use sinew_tool::{Args, BoxFuture, Content, ErrorKind, Outcome, ToolError};
 use tokio::time::Instant;
 
 use crate::client::GatewayClient;
-use crate::error::CliError;
+use crate::error::{CliError, CliErrorKind};
 
 /// What is said about each step when it is done.
 pub(super) type StepLog<'a> = &'a (dyn Fn(&StepRecord) + Send + Sync);
@@ -78,12 +78,27 @@ fn error(error: CliError) -> ToolError {
     ToolError::new(kind, error.message).with_details(error.details)
 }
 
+/// Nothing is called with a parameter missing.
+pub(super) fn check_arguments(routine: &Routine, arguments: &Args) -> Result<(), CliError> {
+    let missing: Vec<&str> = required(routine).into_iter().filter(|name| !arguments.contains_key(*name)).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => {
+            let message = format!("`{}` needs {}; give it as NAME=VALUE", routine.tool.name, missing.join(", "));
+            Err(CliError::new(CliErrorKind::Usage, message))
+        }
+    }
+}
+
+fn required(routine: &Routine) -> Vec<&str> {
+    let required = routine.tool.input_schema["required"].as_array();
+    required.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
 /// Arguments that the specification itself gives: the first example of each parameter. The error names what has none.
 pub(super) fn example_arguments(routine: &Routine, given: Args) -> Result<Args, String> {
     let mut arguments = given;
-    let schema = &routine.tool.input_schema;
-    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let required: Vec<&str> = required.collect();
+    let required = required(routine);
     for (name, property) in routine.tool.properties().into_iter().flatten() {
         if arguments.contains_key(name) {
             continue;

@@ -8,7 +8,7 @@ use clap::Args;
 use futures_util::future::join_all;
 use serde_json::json;
 use sinew_api::Devices;
-use sinew_routines::Routine;
+use sinew_routines::{Routine, is_routine_name};
 use sinew_steps::{RunReport, SuiteCase, to_html, to_junit};
 use sinew_tool::{ErrorKind, ToolError};
 
@@ -76,7 +76,11 @@ fn load(directory: &Path) -> Result<Vec<Loaded>, CliError> {
     let failed = |error: std::io::Error| CliError::new(CliErrorKind::Io, format!("{}: {error}", directory.display()));
     let entries = std::fs::read_dir(directory).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
     let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let is_routine = |path: &PathBuf| {
+        let name = path.file_stem().and_then(|stem| stem.to_str());
+        path.extension().is_some_and(|ending| ending == "md") && name.is_some_and(is_routine_name)
+    };
+    paths.retain(is_routine);
     paths.sort();
     if paths.is_empty() {
         let message = format!("{} has no routine; `sinew routine new` writes one", directory.display());
