@@ -8,27 +8,29 @@ use sinew_tool::{ErrorKind, Schema, ToolError};
 /// A compiled schema. Shared by all tools with the same schema.
 pub(crate) struct CompiledSchema {
     schema: Schema,
-    /// Why the schema does not compile, where it does not; then everything fits.
-    validator: Result<Validator, String>,
+    validator: Validator,
 }
 
 /// `Err` where finding out takes more work than the meter allows.
 pub(crate) type CheckResult<E> = Result<Result<(), E>, Exhausted>;
 
 impl CompiledSchema {
-    /// Compiles a schema. The error says that it needs more than `room`, or that checking it would never end.
+    /// Compiles what can be read of a schema. The error says that it needs more than `room`, or that checking it would
+    /// never end.
     pub(crate) fn new(schema: Schema, room: Cost) -> Result<CompiledSchema, Invalid> {
-        let validator = match Validator::compile(&schema, room) {
-            Ok(validator) => Ok(validator),
-            Err(wrong @ Invalid::Wrong { .. }) => Err(clean_line(&wrong.to_string(), 200)),
-            Err(invalid) => return Err(invalid),
-        };
+        let validator = Validator::compile_readable(&schema, room)?;
         Ok(CompiledSchema { schema, validator })
     }
 
-    /// Why the schema cannot be used for checking.
-    pub(crate) fn fault(&self) -> Option<&str> {
-        self.validator.as_ref().err().map(String::as_str)
+    /// The parts that cannot be read and are not checked, each with the reason.
+    pub(crate) fn unread(&self) -> impl Iterator<Item = String> {
+        self.validator.unread().iter().map(|part| clean_line(part, 200))
+    }
+
+    /// Why strict clients would not take the schema.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let older = self.validator.is_of_older_draft().then(|| "it is of a draft that it does not name".to_owned());
+        self.unread().next().or(older)
     }
 
     pub(crate) fn schema(&self) -> &Schema {
@@ -36,12 +38,12 @@ impl CompiledSchema {
     }
 
     pub(crate) fn cost(&self) -> Cost {
-        self.validator.as_ref().map_or(Cost::default(), Validator::cost)
+        self.validator.cost()
     }
 
     /// Patterns that are not enforced, with the reason.
     pub(crate) fn unenforced(&self) -> &[String] {
-        self.validator.as_ref().map_or(&[], Validator::unenforced)
+        self.validator.unenforced()
     }
 
     /// Checks the arguments of a call.
@@ -71,8 +73,7 @@ impl CompiledSchema {
         meter: &mut Meter,
         explain: impl FnOnce(&Failure<'_>) -> E,
     ) -> CheckResult<E> {
-        let Ok(validator) = &self.validator else { return Ok(Ok(())) };
-        match validator.check(value, meter) {
+        match self.validator.check(value, meter) {
             Ok(()) => Ok(Ok(())),
             Err(Rejection::Failed(failure)) => Ok(Err(explain(&failure))),
             Err(Rejection::Exhausted) => Err(Exhausted),
@@ -212,13 +213,22 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_does_not_compile_lets_everything_through() {
-        for broken in
-            [json!({"properties": {"a": {"type": "loud"}}}), json!({"$ref": "http://127.0.0.1:1/schema.json"})]
-        {
-            let check = compiled(broken);
-            assert!(check.fault().is_some());
-            assert_eq!(check.arguments("x", &json!({"a": 1}), &mut Meter::new(0)), Ok(Ok(())));
+    fn a_part_that_cannot_be_read_is_not_checked_and_the_others_are() {
+        for broken in [
+            json!({"type": "str"}),
+            json!({"pattern": "["}),
+            json!({"minLength": -1}),
+            json!({"$ref": "http://127.0.0.1:1/schema.json"}),
+        ] {
+            let properties = json!({"a": broken, "b": {"type": "integer"}});
+            let check = compiled(
+                json!({"type": "object", "properties": properties, "required": ["b"], "additionalProperties": false}),
+            );
+            let unread: Vec<String> = check.unread().collect();
+            assert!(unread.len() == 1 && unread[0].starts_with("at `/properties/a`: "), "{unread:?}");
+            let fits = |args: Value| check.arguments("x", &args, &mut Meter::new(1_000)).unwrap().is_ok();
+            assert!(fits(json!({"a": 1, "b": 1})) && fits(json!({"a": "x", "b": 1})));
+            assert!(!fits(json!({"a": 1})) && !fits(json!({"b": "x"})) && !fits(json!({"b": 1, "c": 1})));
         }
     }
 

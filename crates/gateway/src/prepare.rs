@@ -23,7 +23,7 @@ const MAX_TOOLS: usize = 512;
 /// A tool name is also sent back to the device and kept in the name book.
 const MAX_NAME: usize = 256;
 const MAX_DESCRIPTION: usize = 8_192;
-/// Of a tool whose description also says why its arguments are not listed, so that no client cuts that off.
+/// Of a tool whose description also says what is not listed or not checked, so that no client cuts that off.
 const MAX_SHORT_DESCRIPTION: usize = 700;
 
 /// All schemas of one device together: about 2 MB compiled. The largest toolsets known have 1,500 schemas
@@ -126,7 +126,7 @@ impl ToolPreparer {
             return Err(format!("its name is longer than {MAX_NAME} bytes"));
         }
         let schema = schema::input(&tool.input_schema, warnings);
-        let mut unlisted = schema.unlisted;
+        let mut notice = schema.notice;
         let selector = schema::selector(&schema.listed);
         let (unchecked, check) = match schema.is_checked {
             true => (None, self.check(schema.listed, budget)?),
@@ -140,12 +140,15 @@ impl ToolPreparer {
             None => {
                 let reason = "refers to itself without end";
                 warnings.push(format!("its input schema {reason}; its arguments are not listed and not checked"));
-                unlisted = Some(reason.to_owned());
+                notice = Some(schema::unlisted_notice(reason));
                 self.check(json!({"type": "object"}), budget)?.ok_or("its input schema cannot be checked")?
             }
         };
-        if let Some(fault) = input.fault() {
-            warnings.push(format!("its arguments are not checked, because its input schema is not valid: {fault}"));
+        let unread: Vec<String> = input.unread().collect();
+        if !unread.is_empty() {
+            let parts = unread.join("; ");
+            warnings.push(format!("parts of its input schema cannot be read and are not checked: {parts}"));
+            notice = Some(schema::unread_notice(&unread));
         }
         let output = match tool.output_schema.as_ref().and_then(|schema| schema::output(schema, warnings)) {
             Some(schema) => self.output(schema, budget, warnings)?,
@@ -162,11 +165,11 @@ impl ToolPreparer {
         let secrets = redaction::has_secrets(&tool.input_schema).then(|| tool.input_schema.clone());
         let mut tool = tool.clone();
         tool.title = tool.title.map(|title| clean_line(&title, 200));
-        tool.description = match unlisted {
+        tool.description = match notice {
             None => clean(&tool.description, MAX_DESCRIPTION),
-            Some(reason) => {
+            Some(notice) => {
                 let text = clean(&tool.description, MAX_SHORT_DESCRIPTION);
-                format!("{}\n{}", text.trim_end(), schema::unlisted_notice(&reason)).trim_start().to_owned()
+                format!("{}\n{notice}", text.trim_end()).trim_start().to_owned()
             }
         };
         tool.input_schema = unchecked.unwrap_or_else(|| input.schema().clone());
@@ -185,7 +188,7 @@ impl ToolPreparer {
             None => "it refers to itself without end".to_owned(),
             Some(check) => match check.fault() {
                 None => return Ok(Some(check)),
-                Some(fault) => fault.to_owned(),
+                Some(fault) => fault,
             },
         };
         warnings.push(format!("its output schema is not valid and was left out: {fault}"));
@@ -339,11 +342,28 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_no_schema_is_offered_with_a_warning() {
+    fn a_part_of_a_schema_that_cannot_be_read_is_named() {
         let prepared = prepare([with_input("x", json!({"type": "object", "properties": {"a": {"type": "loud"}}}))]);
-        assert_eq!(prepared.ready.len(), 1);
         let warning = &prepared.warnings[0];
         assert!(warning.contains("tool `x`") && warning.contains("not checked"), "{warning}");
+        assert_eq!(
+            prepared.ready[0].tool.description,
+            "Parts of its input schema cannot be read and are not checked: at `/properties/a`: `type` is not the name \
+             of a type."
+        );
+        let many: Map<String, Value> = (0..50).map(|n| (format!("{n}"), json!({"type": "é".repeat(500)}))).collect();
+        let prepared = prepare([Tool::new("x", "d".repeat(20_000), json!({"type": "object", "properties": many}))]);
+        let description = &prepared.ready[0].tool.description;
+        assert!(description.contains("not checked: at `/properties/"), "{description}");
+        assert!(description.chars().count() <= sinew_tool::portable::LONGEST_DESCRIPTION);
+    }
+
+    #[test]
+    fn a_tool_whose_schema_is_too_deep_to_be_checked_says_so() {
+        let deep = (0..40).fold(json!({"type": "null"}), |inner, _| json!({"items": inner}));
+        let prepared = prepare([Tool::new("x", "Opens.", json!({"type": "object", "properties": {"a": deep}}))]);
+        let description = &prepared.ready[0].tool.description;
+        assert!(description.starts_with("Opens.\nIts arguments are not checked, because"), "{description}");
     }
 
     #[test]

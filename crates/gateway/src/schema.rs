@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 use sinew_tool::header_arguments::{self, HEADER};
 use sinew_tool::references;
-use sinew_tool::text::clean_json;
+use sinew_tool::text::{clean_json, clean_line};
 
 use crate::bounds;
 
@@ -19,8 +19,8 @@ pub(crate) struct InputSchema {
     pub listed: Value,
     /// Whether arguments can be checked with it.
     pub is_checked: bool,
-    /// Why its arguments are not listed: it "is larger than 64 KiB".
-    pub unlisted: Option<String>,
+    /// What a caller is told about arguments that are not listed, or not checked.
+    pub notice: Option<String>,
 }
 
 /// What a caller is told about a tool whose arguments are not listed; at most 324 characters.
@@ -31,18 +31,31 @@ pub(crate) fn unlisted_notice(reason: &str) -> String {
     )
 }
 
+/// What a caller is told about a schema that cannot be read as a whole; at most 324 characters.
+pub(crate) fn unread_notice(parts: &[String]) -> String {
+    format!("Parts of its input schema cannot be read and are not checked: {}.", clean_line(&parts.join("; "), 250))
+}
+
+fn unchecked_notice(reason: &str) -> String {
+    format!("Its arguments are not checked, because its input schema {reason}.")
+}
+
 /// What had to be fixed is pushed to `warnings`.
 pub(crate) fn input(schema: &Value, warnings: &mut Vec<String>) -> InputSchema {
-    let any_object = |unlisted| InputSchema { listed: json!({"type": "object"}), is_checked: true, unlisted };
-    let is_checked = match (bounds::size(schema), bounds::listed_size(schema)) {
-        (Ok(_), _) => true,
+    let any_object = |unlisted: Option<&str>| InputSchema {
+        listed: json!({"type": "object"}),
+        is_checked: true,
+        notice: unlisted.map(unlisted_notice),
+    };
+    let notice = match (bounds::size(schema), bounds::listed_size(schema)) {
+        (Ok(_), _) => None,
         (Err(reason), listed) => {
             if let Err(reason) = listed {
                 warnings.push(format!("its input schema {reason}; its arguments are not listed and not checked"));
-                return any_object(Some(reason));
+                return any_object(Some(&reason));
             }
             warnings.push(format!("its input schema {reason}; its arguments are not checked"));
-            false
+            Some(unchecked_notice(&reason))
         }
     };
     let mut listed = fix(schema, warnings);
@@ -53,13 +66,13 @@ pub(crate) fn input(schema: &Value, warnings: &mut Vec<String>) -> InputSchema {
     if !is_of_objects(root.get("type")) {
         let reason = "is not that of an object";
         warnings.push(format!("its input schema {reason}; its arguments are not listed and not checked"));
-        return any_object(Some(reason.to_owned()));
+        return any_object(Some(reason));
     }
     if root.get("properties").is_some_and(|properties| !properties.is_object()) {
         warnings.push("`properties` in its input schema is not an object and was left out".to_owned());
         root.shift_remove("properties");
     }
-    InputSchema { listed, is_checked, unlisted: None }
+    InputSchema { listed, is_checked: notice.is_none(), notice }
 }
 
 /// Whether a schema with this `type` accepts objects.

@@ -6,6 +6,7 @@ use std::ops::AddAssign;
 
 use serde_json::{Map, Number, Value};
 
+use crate::loosen::loosen;
 use crate::node::{Assertion, Assertions, Bound, Members, Node, NodeId, NodeKind, PatternId, Types, Validator};
 use crate::pattern::{Pattern, Unusable};
 
@@ -70,25 +71,24 @@ impl Validator {
         Validator::compile_reporting(schema, room, 1).map_err(|mut problems| problems.swap_remove(0))
     }
 
+    /// Compiles what can be read of a schema, and leaves out the rest, which [`Validator::unread`] names. What fits the
+    /// schema as its author meant it fits the result; `anyOf` and `oneOf` without alternatives refuse everything.
+    pub fn compile_readable(schema: &Value, room: Cost) -> Result<Validator, Invalid> {
+        let mut compiler = Compiler::new(schema, room, true);
+        compiler.node(None, "", schema)?;
+        while let Some((id, schema)) = compiler.open.pop() {
+            compiler.validator.nodes[id.index()].kind = compiler.kind(id, schema)?;
+        }
+        compiler.refuse_circles()?;
+        let Compiler { mut validator, faulty, .. } = compiler;
+        loosen(&mut validator.nodes, &faulty);
+        Ok(validator)
+    }
+
     /// Compiles a schema. The error has at least one problem and at most `limit`, one for each schema object.
     pub fn compile_reporting(schema: &Value, room: Cost, limit: usize) -> Result<Validator, Vec<Invalid>> {
         let mut problems = Vec::new();
-        let mut compiler = Compiler {
-            root: schema,
-            dialect: Dialect::of(schema),
-            room,
-            validator: Validator {
-                nodes: Vec::new(),
-                patterns: Vec::new(),
-                floats_are_integers: Dialect::of(schema) != Dialect::Draft4,
-                cost: Cost::default(),
-                unenforced: Vec::new(),
-            },
-            known: HashMap::new(),
-            sources: HashMap::new(),
-            anchors: None,
-            open: Vec::new(),
-        };
+        let mut compiler = Compiler::new(schema, room, false);
         compiler.node(None, "", schema).map_err(|problem| vec![problem])?;
         while let Some((id, schema)) = compiler.open.pop() {
             match compiler.kind(id, schema) {
@@ -174,9 +174,61 @@ struct Compiler<'a> {
     /// Schemas by their `$anchor`, found when the first reference to one is read.
     anchors: Option<HashMap<&'a str, &'a Value>>,
     open: Vec<(NodeId, &'a Value)>,
+    /// Whether what cannot be read is left out.
+    is_lenient: bool,
+    /// Nodes of which a part was left out.
+    faulty: Vec<NodeId>,
 }
 
+/// Faults of one schema that are named; people read them.
+const MOST_FAULTS: usize = 16;
+
 impl<'a> Compiler<'a> {
+    fn new(schema: &'a Value, room: Cost, is_lenient: bool) -> Compiler<'a> {
+        let dialect = Dialect::of(schema);
+        let validator = Validator {
+            nodes: Vec::new(),
+            patterns: Vec::new(),
+            floats_are_integers: dialect != Dialect::Draft4,
+            cost: Cost::default(),
+            unenforced: Vec::new(),
+            unread: Vec::new(),
+            is_of_older_draft: false,
+        };
+        Compiler {
+            root: schema,
+            dialect,
+            room,
+            validator,
+            known: HashMap::new(),
+            sources: HashMap::new(),
+            anchors: None,
+            open: Vec::new(),
+            is_lenient,
+            faulty: Vec::new(),
+        }
+    }
+
+    /// Leaves out a part that cannot be read, or gives up.
+    fn leave_out<T: Default>(&mut self, id: NodeId, what: impl Into<String>) -> Result<T, Invalid> {
+        let wrong = self.wrong(id, what);
+        if !self.is_lenient {
+            return Err(wrong);
+        }
+        self.faulty.push(id);
+        if self.validator.unread.len() < MOST_FAULTS {
+            self.validator.unread.push(wrong.to_string());
+        }
+        Ok(T::default())
+    }
+
+    /// Whether a keyword may be read as an older draft has it, although the schema does not name that draft.
+    fn reads_older(&mut self, is_written_so: bool) -> bool {
+        let reads = self.is_lenient && is_written_so;
+        self.validator.is_of_older_draft |= reads;
+        reads
+    }
+
     /// The node of a schema; its rules are read later.
     fn node(&mut self, parent: Option<NodeId>, step: &str, schema: &'a Value) -> Result<NodeId, Invalid> {
         if let Some(id) = self.known.get(&std::ptr::from_ref(schema)) {
@@ -205,23 +257,24 @@ impl<'a> Compiler<'a> {
             Value::Bool(true) => Ok(NodeKind::Anything),
             Value::Bool(false) => Ok(NodeKind::Nothing),
             Value::Object(members) => Reader { compiler: self, id, members }.rules().map(NodeKind::Assertions),
-            _ => Err(self.wrong(id, "a schema is an object, `true` or `false`")),
+            _ => self.leave_out(id, "a schema is an object, `true` or `false`"),
         }
     }
 
     /// The node that a local reference leads to: `#`, `#/$defs/x`, `#anchor`. Nothing is ever fetched.
-    fn target(&mut self, id: NodeId, reference: &'a str) -> Result<NodeId, Invalid> {
+    fn target(&mut self, id: NodeId, reference: &'a str) -> Result<Option<NodeId>, Invalid> {
         let Some(fragment) = reference.strip_prefix('#') else {
-            return Err(
-                self.wrong(id, format!("`{reference}` is not a reference of the form `#/…`; nothing is fetched"))
-            );
+            let what = format!("`{reference}` is not a reference of the form `#/…`; nothing is fetched");
+            return self.leave_out(id, what);
         };
         let root = self.root;
         let fragment = percent_decoded(fragment);
         let is_pointer = fragment.is_empty() || fragment.starts_with('/');
         let schema = if is_pointer { root.pointer(&fragment) } else { self.anchor(&fragment) };
-        let schema = schema.ok_or_else(|| self.wrong(id, format!("the reference `{reference}` has no target")))?;
-        self.node(None, if is_pointer { &fragment } else { "" }, schema)
+        let Some(schema) = schema else {
+            return self.leave_out(id, format!("the reference `{reference}` has no target"));
+        };
+        self.node(None, if is_pointer { &fragment } else { "" }, schema).map(Some)
     }
 
     fn anchor(&mut self, name: &str) -> Option<&'a Value> {
@@ -236,8 +289,9 @@ impl<'a> Compiler<'a> {
 
     /// The pattern of a source; `None` where it is not enforced.
     fn pattern(&mut self, id: NodeId, source: &'a str) -> Result<Option<PatternId>, Invalid> {
-        if let Some(known) = self.sources.get(source) {
-            return Ok(*known);
+        if let Some(known) = self.sources.get(source).copied() {
+            self.faulty.extend(Some(id).filter(|_| known.is_none()));
+            return Ok(known);
         }
         let properties = Pattern::properties(source);
         self.charge(Cost { patterns: 1, pattern_bytes: source.len(), properties, ..Cost::default() })?;
@@ -250,9 +304,10 @@ impl<'a> Compiler<'a> {
             Err(Unusable::Unsupported(why)) => {
                 let at = self.validator.pointer(id);
                 self.validator.unenforced.push(format!("the pattern {} is not enforced: {why}", shown(&at)));
+                self.faulty.push(id);
                 None
             }
-            Err(Unusable::Invalid(why)) => return Err(self.wrong(id, format!("a pattern is not valid: {why}"))),
+            Err(Unusable::Invalid(why)) => self.leave_out(id, format!("a pattern is not valid: {why}"))?,
         };
         self.sources.insert(source, pattern);
         Ok(pattern)
@@ -294,25 +349,6 @@ impl<'a> Compiler<'a> {
     }
 }
 
-impl Node {
-    /// The schemas that are applied to the same value.
-    fn same_value(&self) -> impl Iterator<Item = NodeId> + '_ {
-        let rules = match &self.kind {
-            NodeKind::Assertions(rules) => rules.rules.as_slice(),
-            NodeKind::Anything | NodeKind::Nothing => &[],
-        };
-        rules.iter().flat_map(|rule| match rule {
-            Assertion::Reference(node) | Assertion::Not(node) => vec![*node],
-            Assertion::AllOf(nodes) | Assertion::AnyOf(nodes) | Assertion::OneOf(nodes) => nodes.clone(),
-            Assertion::If { condition, then, otherwise } => {
-                [Some(*condition), *then, *otherwise].into_iter().flatten().collect()
-            }
-            Assertion::DependentSchemas(nodes) => nodes.iter().map(|(_, node)| *node).collect(),
-            _ => Vec::new(),
-        })
-    }
-}
-
 /// Reads the keywords of one schema object.
 struct Reader<'c, 'a> {
     compiler: &'c mut Compiler<'a>,
@@ -335,8 +371,7 @@ impl<'a> Reader<'_, 'a> {
         self.definitions()?;
         for word in ["$ref", "$dynamicRef", "$recursiveRef"] {
             if let Some(reference) = self.text(word)? {
-                let target = self.compiler.target(self.id, reference)?;
-                rules.rules.push(Assertion::Reference(target));
+                rules.rules.extend(self.compiler.target(self.id, reference)?.map(Assertion::Reference));
                 if self.compiler.dialect <= Dialect::Draft6And7 {
                     // Up to draft 7 nothing beside a reference counts.
                     return Ok(rules);
@@ -371,9 +406,12 @@ impl<'a> Reader<'_, 'a> {
             None => Ok(None),
             Some(Value::Array(names)) if !names.is_empty() => {
                 let types = names.iter().try_fold(Types::default(), |types, name| Some(types.with(named(name)?)));
-                types.map(Some).ok_or_else(|| self.wrong("`type` has a word that is not a type"))
+                if types.is_some() { Ok(types) } else { self.leave_out("`type` has a word that is not a type") }
             }
-            Some(name) => named(name).map(Some).ok_or_else(|| self.wrong("`type` is not the name of a type")),
+            Some(name) => match named(name) {
+                Some(types) => Ok(Some(types)),
+                None => self.leave_out("`type` is not the name of a type"),
+            },
         }
     }
 
@@ -398,6 +436,8 @@ impl<'a> Reader<'_, 'a> {
             ("maximum", "exclusiveMaximum", Bound::AtMost, Bound::Below),
         ];
         for (plain, exclusive, at, beyond) in sides {
+            let is_flag = self.member(exclusive).is_some_and(Value::is_boolean);
+            let is_old = is_old || self.compiler.reads_older(is_flag);
             let excludes = is_old && self.flag(exclusive)?;
             if let Some(limit) = self.number(plain)? {
                 let bound = if excludes { beyond } else { at };
@@ -408,10 +448,10 @@ impl<'a> Reader<'_, 'a> {
             }
         }
         if let Some(step) = self.number("multipleOf")? {
-            if step.as_f64().is_none_or(|step| step <= 0.0) {
-                return Err(self.wrong("`multipleOf` is not above 0"));
+            match step.as_f64().is_some_and(|step| step > 0.0) {
+                true => rules.push(Assertion::MultipleOf(step)),
+                false => self.leave_out("`multipleOf` is not above 0")?,
             }
-            rules.push(Assertion::MultipleOf(step));
         }
         Ok(())
     }
@@ -433,14 +473,17 @@ impl<'a> Reader<'_, 'a> {
         if self.flag("uniqueItems")? {
             rules.push(Assertion::UniqueItems);
         }
-        let is_old = self.compiler.dialect < Dialect::Draft2020;
-        let has_tuple = is_old && self.member("items").is_some_and(Value::is_array);
+        let has_array = self.member("items").is_some_and(Value::is_array);
+        let is_old = self.compiler.dialect < Dialect::Draft2020 || self.compiler.reads_older(has_array);
+        let has_tuple = is_old && has_array;
         let (prefix_keyword, rest_keyword) = match (is_old, has_tuple) {
             (true, true) => ("items", "additionalItems"),
             _ => ("prefixItems", "items"),
         };
+        let known = self.faults();
         let prefix = if is_old && !has_tuple { Vec::new() } else { self.schemas(prefix_keyword)? };
-        let rest = self.schema(rest_keyword)?;
+        // Any item may be one of the first.
+        let rest = if self.faults() == known { self.schema(rest_keyword)? } else { None };
         if !prefix.is_empty() || rest.is_some() {
             rules.push(Assertion::Items { prefix, prefix_keyword, rest, rest_keyword });
         }
@@ -448,7 +491,9 @@ impl<'a> Reader<'_, 'a> {
             && let Some(node) = self.schema("contains")?
         {
             let counts = self.compiler.dialect >= Dialect::Draft2019;
+            let known = self.faults();
             let min = if counts { self.count("minContains")?.unwrap_or(1) } else { 1 };
+            let min = if self.faults() == known { min } else { 0 };
             let max = if counts { self.count("maxContains")? } else { None };
             rules.push(Assertion::Contains { node, min, max });
         }
@@ -464,6 +509,7 @@ impl<'a> Reader<'_, 'a> {
             rules.push(Assertion::Required(names));
         }
         let mut members = Members { additional: self.schema("additionalProperties")?, ..Members::default() };
+        let known = self.faults();
         members.named =
             self.schemas_by_name("properties")?.into_iter().map(|(name, node)| (name.into(), node)).collect();
         for (source, node) in self.schemas_by_name("patternProperties")? {
@@ -472,6 +518,9 @@ impl<'a> Reader<'_, 'a> {
                 // Any member may be one that the pattern means.
                 None => members.additional = None,
             }
+        }
+        if self.faults() > known {
+            members.additional = None;
         }
         if members.additional.is_some() || !members.named.is_empty() || !members.patterns.is_empty() {
             rules.push(Assertion::Members(members));
@@ -512,9 +561,13 @@ impl<'a> Reader<'_, 'a> {
     fn combined(&mut self, rules: &mut Vec<Assertion>) -> Result<(), Invalid> {
         for word in ["allOf", "anyOf", "oneOf"] {
             if self.members.contains_key(word) {
+                let known = self.faults();
                 let nodes = self.schemas(word)?;
-                if nodes.is_empty() {
-                    return Err(self.wrong(format!("`{word}` is empty")));
+                if self.faults() > known {
+                    continue;
+                }
+                if nodes.is_empty() && !self.compiler.is_lenient {
+                    return Err(self.compiler.wrong(self.id, format!("`{word}` is empty")));
                 }
                 rules.push(match word {
                     "allOf" => Assertion::AllOf(nodes),
@@ -533,8 +586,13 @@ impl<'a> Reader<'_, 'a> {
         Ok(())
     }
 
-    fn wrong(&self, what: impl Into<String>) -> Invalid {
-        self.compiler.wrong(self.id, what)
+    fn leave_out<T: Default>(&mut self, what: impl Into<String>) -> Result<T, Invalid> {
+        self.compiler.leave_out(self.id, what)
+    }
+
+    /// How many parts were left out so far.
+    fn faults(&self) -> usize {
+        self.compiler.faulty.len()
     }
 
     fn child(&mut self, word: &str, name: Option<&str>, schema: &'a Value) -> Result<NodeId, Invalid> {
@@ -563,44 +621,47 @@ impl<'a> Reader<'_, 'a> {
         schemas.map(|(name, schema)| Ok((name.as_str(), self.child(word, Some(name), schema)?))).collect()
     }
 
-    fn names(&self, word: &str, value: Option<&Value>) -> Result<Vec<Box<str>>, Invalid> {
+    fn names(&mut self, word: &str, value: Option<&Value>) -> Result<Vec<Box<str>>, Invalid> {
         let names = value.and_then(Value::as_array);
         let names = names.and_then(|names| names.iter().map(|name| name.as_str().map(Box::from)).collect());
-        names.ok_or_else(|| self.wrong(format!("`{word}` is not a list of names")))
+        names.map_or_else(|| self.leave_out(format!("`{word}` is not a list of names")), Ok)
     }
 
-    fn array(&self, word: &str) -> Result<Option<&'a Vec<Value>>, Invalid> {
-        let value = self.member(word);
-        value.map(|value| value.as_array().ok_or_else(|| self.wrong(format!("`{word}` is not an array")))).transpose()
-    }
-
-    fn object(&self, word: &str) -> Result<Option<&'a Map<String, Value>>, Invalid> {
-        let value = self.member(word);
-        value.map(|value| value.as_object().ok_or_else(|| self.wrong(format!("`{word}` is not an object")))).transpose()
-    }
-
-    fn text(&self, word: &str) -> Result<Option<&'a str>, Invalid> {
-        let value = self.member(word);
-        value.map(|value| value.as_str().ok_or_else(|| self.wrong(format!("`{word}` is not a string")))).transpose()
-    }
-
-    fn number(&self, word: &str) -> Result<Option<Number>, Invalid> {
-        let value = self.member(word);
-        let number = |value: &Value| value.as_number().cloned();
-        value.map(|value| number(value).ok_or_else(|| self.wrong(format!("`{word}` is not a number")))).transpose()
-    }
-
-    fn flag(&self, word: &str) -> Result<bool, Invalid> {
-        match self.member(word) {
-            None => Ok(false),
-            Some(value) => value.as_bool().ok_or_else(|| self.wrong(format!("`{word}` is not `true` or `false`"))),
+    /// What a keyword holds, where it holds what it should.
+    fn read<T>(
+        &mut self,
+        word: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+        expected: &str,
+    ) -> Result<Option<T>, Invalid> {
+        match self.member(word).map(read) {
+            Some(None) => self.leave_out(format!("`{word}` is not {expected}")),
+            read => Ok(read.flatten()),
         }
     }
 
-    fn count(&self, word: &str) -> Result<Option<u64>, Invalid> {
+    fn array(&mut self, word: &str) -> Result<Option<&'a Vec<Value>>, Invalid> {
+        self.read(word, Value::as_array, "an array")
+    }
+
+    fn object(&mut self, word: &str) -> Result<Option<&'a Map<String, Value>>, Invalid> {
+        self.read(word, Value::as_object, "an object")
+    }
+
+    fn text(&mut self, word: &str) -> Result<Option<&'a str>, Invalid> {
+        self.read(word, Value::as_str, "a string")
+    }
+
+    fn number(&mut self, word: &str) -> Result<Option<Number>, Invalid> {
+        self.read(word, |value| value.as_number().cloned(), "a number")
+    }
+
+    fn flag(&mut self, word: &str) -> Result<bool, Invalid> {
+        Ok(self.read(word, Value::as_bool, "`true` or `false`")?.unwrap_or_default())
+    }
+
+    fn count(&mut self, word: &str) -> Result<Option<u64>, Invalid> {
         let whole = |float: f64| (float >= 0.0 && float.fract() == 0.0).then_some(float as u64);
-        let count = |value: &Value| value.as_u64().or_else(|| whole(value.as_f64()?));
-        let value = self.member(word);
-        value.map(|value| count(value).ok_or_else(|| self.wrong(format!("`{word}` is not a count")))).transpose()
+        self.read(word, |value| value.as_u64().or_else(|| whole(value.as_f64()?)), "a count")
     }
 }

@@ -15,6 +15,7 @@ mod compile;
 mod equality;
 mod evaluate;
 mod explain;
+mod loosen;
 mod meter;
 mod node;
 mod pattern;

@@ -17,6 +17,8 @@ pub struct Validator {
     pub(crate) floats_are_integers: bool,
     pub(crate) cost: Cost,
     pub(crate) unenforced: Vec<String>,
+    pub(crate) unread: Vec<String>,
+    pub(crate) is_of_older_draft: bool,
 }
 
 impl Validator {
@@ -28,6 +30,16 @@ impl Validator {
     /// The patterns that are not enforced, each with the reason, ready to be shown.
     pub fn unenforced(&self) -> &[String] {
         &self.unenforced
+    }
+
+    /// The parts that could not be read and are not checked, each with its place and the reason; the first 16.
+    pub fn unread(&self) -> &[String] {
+        &self.unread
+    }
+
+    /// Whether a keyword was read as an older draft has it, although the schema does not name that draft.
+    pub fn is_of_older_draft(&self) -> bool {
+        self.is_of_older_draft
     }
 
     /// The JSON pointer of the schema object behind a node.
@@ -64,9 +76,10 @@ pub(crate) struct Node {
     pub kind: NodeKind,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) enum NodeKind {
     /// `true`
+    #[default]
     Anything,
     /// `false`
     Nothing,

@@ -92,7 +92,8 @@ fn page(tool: &ListedTool, devices: &[String], printer: Printer) -> String {
     }
     if !tool.simplified.is_empty() {
         page.push_str(
-            "\nSimplified in the list for AI clients (docs/clients.md); calls are checked with the whole schema:\n",
+            "\nSimplified in the list for AI clients (docs/clients.md); calls are checked with the device's own schema,\n\
+             except for what the description calls not checked:\n",
         );
         tool.simplified.iter().for_each(|part| page.push_str(&format!("  {}\n", clean(part))));
     }

@@ -68,7 +68,7 @@ mod tests {
         let long = [b"{\"id\":7,".as_slice(), &vec![b'x'; MAX_LINE + 10], b"\nnext\n"].concat();
         let mut lines = LineReader::new(long.as_slice());
         let cut = lines.next().await.expect("readable").expect("a line");
-        assert_eq!((cut.len(), &cut[..8]), (MAX_LINE, b"{\"id\":7".as_slice()));
+        assert_eq!((cut.len(), &cut[..8]), (MAX_LINE, b"{\"id\":7,".as_slice()));
         assert_eq!(lines.next().await.expect("readable").as_deref(), Some(b"next".as_slice()));
     }
 }

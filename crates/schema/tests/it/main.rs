@@ -5,6 +5,7 @@
 mod bounded;
 mod differential;
 mod keywords;
+mod readable;
 
 use serde_json::Value;
 use sinew_schema::{Cost, Invalid, Meter, Rejection, Validator};

@@ -143,9 +143,8 @@ impl Rewriter<'_> {
                 continue;
             }
             let possible = branches.into_iter().map(|branch| (common.with(self.root, &branch), branch));
-            let possible =
-                possible.filter(|(level, _)| !level.is_impossible && kinds(level, Direction::Output).has_objects());
-            let (mut levels, branches): (Vec<Level>, Vec<Value>) = possible.unzip();
+            let (mut levels, branches): (Vec<Level>, Vec<Value>) =
+                possible.filter(|(level, _)| takes_objects(level)).unzip();
             match levels.len() {
                 0 => folded.is_impossible = true,
                 1 => {
@@ -155,7 +154,9 @@ impl Rewriter<'_> {
                 }
                 _ => {
                     sentences.extend(self.rule_of_forms(keyword, &folded, &branches));
-                    folded = self.union(&folded, &levels);
+                    let leaves = self.leaves(levels);
+                    folded = self.union(&folded, &leaves);
+                    folded.is_impossible |= leaves.is_empty();
                 }
             }
         }
@@ -164,6 +165,27 @@ impl Rewriter<'_> {
             sentences.extend(rest.and_then(|rest| sentences::keyword(self.root, keyword, &rest)));
         }
         (folded, sentences)
+    }
+
+    /// The forms, with each that has forms of its own replaced by those, as long as there are not too many.
+    fn leaves(&self, forms: Vec<Level>) -> Vec<Level> {
+        let mut leaves = Vec::new();
+        let mut open: Vec<Level> = forms.into_iter().rev().collect();
+        while let Some(mut level) = open.pop() {
+            let keyword = ["anyOf", "oneOf"].into_iter().find(|word| level.members.contains_key(*word));
+            let branches = keyword.and_then(|keyword| level.members.get(keyword)?.as_array());
+            let room = MOST_COMPARED.saturating_sub(leaves.len() + open.len());
+            let (Some(keyword), Some(branches)) =
+                (keyword, branches.filter(|branches| branches.len() <= room).cloned())
+            else {
+                leaves.push(level);
+                continue;
+            };
+            level.members.shift_remove(keyword);
+            let inner = branches.iter().rev().map(|branch| level.with(self.root, branch));
+            open.extend(inner.filter(takes_objects));
+        }
+        leaves
     }
 
     /// Which of several forms must fit: in few words where these say all that the listed members do not.
@@ -231,6 +253,10 @@ impl Rewriter<'_> {
         union.members.insert("required".to_owned(), json!(common));
         union
     }
+}
+
+fn takes_objects(level: &Level) -> bool {
+    !level.is_impossible && kinds(level, Direction::Output).has_objects()
 }
 
 /// The members that the listed schema says all about: every form that has one says the same of it, and so do those

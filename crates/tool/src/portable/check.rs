@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::kind::have_bounds_without_values;
 use crate::header_arguments::HEADER;
 
 /// Keywords that are left in a portable schema. The last is part of MCP itself.
@@ -76,7 +77,13 @@ fn keeps_shape_within(schema: &Value, depth: usize, parts: &mut usize) -> bool {
     });
     let has_members = || members.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
     let is_empty = kind == "object" && depth < MOST_NESTED && !has_members();
-    keeps && !is_empty && !kind.is_empty() && has_items == (kind == "array") && (!has_texts || kind == "string")
+    let can_be_given = !have_bounds_without_values(members, kind);
+    keeps
+        && can_be_given
+        && !is_empty
+        && !kind.is_empty()
+        && has_items == (kind == "array")
+        && (!has_texts || kind == "string")
 }
 
 const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];

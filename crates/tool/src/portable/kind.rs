@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Direction;
 use super::branch::Level;
@@ -65,7 +65,33 @@ pub(super) fn kinds(level: &Level, direction: Direction) -> Kinds {
         kinds.retain(|kind| *kind != "integer");
     }
     kinds.dedup();
-    if kinds.is_empty() { Kinds::Any } else { Kinds::Of(kinds) }
+    if kinds.is_empty() {
+        return Kinds::Any;
+    }
+    kinds.retain(|kind| !have_bounds_without_values(&level.members, kind));
+    if kinds.is_empty() { Kinds::Never } else { Kinds::Of(kinds) }
+}
+
+/// Whether the bounds for a kind of value leave none: `"minimum": 2, "maximum": 0`.
+pub(super) fn have_bounds_without_values(members: &Map<String, Value>, kind: &str) -> bool {
+    let bound = |keyword: &str| members.get(keyword).and_then(Value::as_f64);
+    let pairs: &[(&str, &str)] = match kind {
+        "integer" | "number" => &[
+            ("minimum", "maximum"),
+            ("minimum", "exclusiveMaximum"),
+            ("exclusiveMinimum", "maximum"),
+            ("exclusiveMinimum", "exclusiveMaximum"),
+        ],
+        "string" => &[("minLength", "maxLength")],
+        "array" => &[("minItems", "maxItems")],
+        "object" => &[("minProperties", "maxProperties")],
+        _ => &[],
+    };
+    pairs.iter().any(|(least, most)| match (bound(least), bound(most)) {
+        (Some(lower), Some(upper)) if least.starts_with('e') || most.starts_with('e') => lower >= upper,
+        (Some(lower), Some(upper)) => lower > upper,
+        _ => false,
+    })
 }
 
 /// Pairs of values of two lists that are compared.

@@ -11,6 +11,7 @@
 //! [`RULES`] lists each rule with the client or API it is for; `docs/clients.md` is printed from it.
 
 mod alternatives;
+mod argument_names;
 mod branch;
 mod check;
 mod description;

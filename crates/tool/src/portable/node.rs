@@ -8,7 +8,7 @@ use super::kind::{Kinds, concerns, is_of, kinds, values};
 use super::room::Room;
 use super::sentences;
 use super::values::{Cut, is_scalar};
-use super::{Direction, Portable, Simplification, description};
+use super::{Direction, Portable, Simplification, argument_names, description};
 use crate::header_arguments::HEADER;
 
 /// Parts of the result. References that are written out multiply; beyond this the rest is written as text.
@@ -67,7 +67,10 @@ impl<'a> Rewriter<'a> {
 
     pub(super) fn root(mut self) -> Portable {
         let level = Level::read(self.root, self.root, &["#".to_owned()]);
-        let (level, notes) = self.fold_alternatives(level);
+        let (mut level, notes) = self.fold_alternatives(level);
+        if self.direction == Direction::Input && argument_names::add(self.root, &mut level) {
+            self.note("", "arguments of parts");
+        }
         let mut notes = self.listed_notes(notes);
         let place = SchemaPath { path: "", depth: 0, trail: &level.trail, is_optional: false, is_among_several: false };
         self.followed = vec![Some(String::new()); level.trail.len()];
@@ -222,11 +225,14 @@ impl<'a> Rewriter<'a> {
             self.note(place.path, "enum of other things than texts");
         }
         if let Some(default) = level.members.get("default").filter(|_| self.direction == Direction::Input) {
-            match is_of(default, kind) {
+            let is_listed = |values: &Value| values.as_array().is_some_and(|values| values.contains(default));
+            match is_of(default, kind) && members.get("enum").is_none_or(is_listed) {
                 true => {
                     members.insert("default".to_owned(), default.clone());
                 }
                 false if default.is_null() => {}
+                // It cannot be given, so it is a mistake.
+                false if values(level).is_some_and(|values| !values.contains(default)) => {}
                 false => sentences.push(format!("Default: {}.", sentences::value(default))),
             }
         }

@@ -65,14 +65,15 @@ pub const RULES: &[PortableRule] = &[
     },
     PortableRule {
         given: "`allOf`, `if`, `then`, `else`",
-        listed: "`allOf` is merged; the others are written as text",
+        listed: "`allOf` is merged; the others are written as text; every argument that a part of the root names is listed",
         refused_by: "Claude Code (drops the tool)",
         source: "anthropics/claude-code#95504",
-        reported: &["if"],
+        reported: &["if", "arguments of parts"],
         changes_shape: true,
         example: r#"{"type": "object", "allOf": [
             {"properties": {"a": {"type": "integer"}}}, {"if": {"required": ["a"]}, "then": {"required": ["b"]}}]}"#,
-        result: r#"{"type": "object", "properties": {"a": {"type": "integer"}}}"#,
+        result: r#"{"type": "object", "properties": {
+            "a": {"type": "integer"}, "b": {"type": "string", "description": "Any JSON value."}}}"#,
     },
     PortableRule {
         given: "`$ref` and `$defs`",

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 mod restored;
+mod root_names;
 
 #[track_caller]
 fn listed(schema: Value, expected: Value) {
@@ -183,7 +184,7 @@ fn many_forms_at_the_root_with_many_members_are_compared_once() {
     let forms: Vec<Value> = (0..64).map(form).collect();
     let portable = input(&json!({"type": "object", "anyOf": forms}));
     assert!(portable.notes[0].starts_with("At least one of these forms: `r0`; `r1`;"), "{:?}", portable.notes);
-    assert_eq!(portable.schema["properties"].as_object().unwrap().len(), 90);
+    assert_eq!(portable.schema["properties"].as_object().unwrap().len(), 90 + 64);
 }
 
 #[test]
@@ -635,6 +636,40 @@ fn a_result_may_always_hold_more_than_its_schema_says() {
     let portable = output(&schema);
     assert_eq!(portable.schema, expected);
     assert_eq!((portable.notes, violations(&expected)), (vec![], vec![]));
+}
+
+#[test]
+fn bounds_that_leave_nothing_are_never_valid() {
+    for part in [
+        json!({"type": "integer", "minimum": 2, "maximum": 0}),
+        json!({"allOf": [{"type": "number", "minimum": 2}, {"maximum": 0}]}),
+        json!({"type": "number", "exclusiveMinimum": 2, "maximum": 2}),
+        json!({"type": "string", "minLength": 3, "maxLength": 2}),
+        json!({"type": "array", "minItems": 1, "allOf": [{"maxItems": 0}]}),
+    ] {
+        let root = json!({"type": "object", "properties": {"a": part, "b": {"type": "string"}}});
+        let portable = input(&root);
+        assert_eq!(portable.schema["properties"], json!({"b": {"type": "string"}}), "{part}");
+        assert_eq!(portable.notes, ["Never with `a`."]);
+        assert!(!keeps_shape(&root));
+    }
+    let portable = input(&json!({"type": "object", "minProperties": 2, "maxProperties": 1}));
+    assert_eq!(portable.notes, [sentences::NEVER]);
+    property(
+        json!({"type": "integer", "minimum": 2, "maximum": 2}),
+        json!({"type": "integer", "minimum": 2, "maximum": 2}),
+    );
+}
+
+#[test]
+fn a_default_is_one_of_the_listed_values() {
+    let values = json!(["on", "off"]);
+    property(json!({"enum": values, "default": "on"}), json!({"type": "string", "enum": values, "default": "on"}));
+    property(json!({"enum": values, "default": "dim"}), json!({"type": "string", "enum": values}));
+    property(
+        json!({"type": "string", "enum": ["", "on"], "default": ""}),
+        json!({"type": "string", "enum": ["on"], "description": "Default: \"\"."}),
+    );
 }
 
 fn schemas() -> impl Strategy<Value = Value> {

@@ -262,7 +262,7 @@ pub(super) fn is_scalar(level: &Level) -> bool {
 }
 
 /// What a required member must be that the schema does not describe; `None` where it may not be there.
-fn undeclared_member(level: &Level) -> Option<Value> {
+pub(super) fn undeclared_member(level: &Level) -> Option<Value> {
     if level.rests.iter().any(|rest| rest.is_closed() && rest.patterns.is_empty()) {
         return None;
     }

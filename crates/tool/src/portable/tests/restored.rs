@@ -183,7 +183,16 @@ fn read_sentence<'a>(
         ("Members that need others: ", "dependentSchemas"),
     ] {
         if let Some((rule, after)) = text.strip_prefix(start).and_then(read_json) {
-            rules.push(if keyword == "allOf" { rule } else { json!({ keyword: rule }) });
+            rules.push(match (keyword, rule) {
+                ("allOf", rule) => rule,
+                ("dependentSchemas", Value::Object(all)) => {
+                    let schema = |needed: Value| if needed.is_array() { json!({"required": needed}) } else { needed };
+                    let all: Map<String, Value> =
+                        all.into_iter().map(|(name, needed)| (name, schema(needed))).collect();
+                    json!({ keyword: all })
+                }
+                (_, rule) => json!({ keyword: rule }),
+            });
             return Some(after);
         }
     }
