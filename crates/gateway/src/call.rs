@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use sinew_schema::{Exhausted, Meter};
 use sinew_tool::text::clean;
 use sinew_tool::{
-    Args, Call, Caller, Content, Device, Effect, ErrorKind, Outcome, ShownScreen, Silent, Status, Tool, ToolError,
+    Args, Call, Caller, Content, Device, Effect, ErrorKind, Outcome, ShownScreen, Silent, Status, StepSource, Tool,
+    ToolError,
 };
 use tokio::time::Instant;
 
@@ -199,6 +200,7 @@ impl Gateway {
         let from = who.name.clone();
         let left = ends.saturating_duration_since(Instant::now());
         let tool = holder.offered.tool.name.clone();
+        let makes_calls = holder.offered.tool.steps != StepSource::Nowhere;
         let (deadline, made) = (Arc::new(Deadline::at(ends)), Arc::new(MadeCalls::default()));
         let nested = Arc::new(AsCaller {
             gateway: self.clone(),
@@ -206,6 +208,7 @@ impl Gateway {
             door,
             device: holder.entry.id.clone(),
             tool: tool.clone(),
+            args: if makes_calls { Arc::new(args.clone()) } else { Arc::default() },
             caller: caller.clone(),
             deadline: deadline.clone(),
             nesting,
@@ -373,7 +376,12 @@ async fn send(device: &dyn Device, call: Call) -> Result<Outcome, ToolError> {
 /// The error of a device, or that of the gateway which made it give up before it did anything.
 fn passed_on(error: ToolError, made: &MadeCalls) -> ToolError {
     let unapproved = made.unapproved().filter(|_| error.kind == ErrorKind::ApprovalNeeded);
-    unapproved.unwrap_or_else(|| clean_error(error))
+    let mut error = unapproved.unwrap_or_else(|| clean_error(error));
+    // The tool that was called is there; one that it called in turn is not.
+    if made.any() && error.kind == ErrorKind::UnknownTool {
+        error.kind = ErrorKind::ActionFailed;
+    }
+    error
 }
 
 /// Errors of devices are read by people and models.

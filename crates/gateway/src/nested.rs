@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sinew_tool::{
     Answer, Args, BoxFuture, Caller, DeviceId, ErrorKind, LogLevel, NestedCalls, Outcome, PlannedCall, Question,
-    ToolError, Value,
+    ToolAccess, ToolError, Value,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -121,6 +121,8 @@ pub(crate) struct AsCaller {
     /// The device and the tool that make the calls.
     pub device: DeviceId,
     pub tool: String,
+    /// What the tool was called with.
+    pub args: Arc<Args>,
     pub caller: Arc<dyn Caller>,
     pub deadline: Arc<Deadline>,
     pub nesting: Nesting,
@@ -147,9 +149,14 @@ impl MadeCalls {
         self.has_quotes.load(Ordering::Relaxed)
     }
 
+    /// Whether the device made a call.
+    pub(crate) fn any(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
+    }
+
     /// The error with which the gateway asks for a person's approval, where the device made no call without it.
     pub(crate) fn unapproved(&self) -> Option<ToolError> {
-        let none = !self.any.load(Ordering::Relaxed);
+        let none = !self.any();
         self.unapproved.lock().unwrap_or_else(PoisonError::into_inner).take().filter(|_| none)
     }
 }
@@ -180,6 +187,10 @@ impl NestedCalls for AsCaller {
 
     fn is_part(&self) -> bool {
         self.nesting.maker.is_some()
+    }
+
+    fn access(&self, tool: &str) -> ToolAccess {
+        self.gateway.access_to(&self.who, self.device.as_str(), tool)
     }
 
     fn call<'a>(

@@ -30,10 +30,12 @@ pub(crate) fn has_secrets(schema: &Value) -> bool {
     }
 }
 
-/// The arguments without their secrets.
-pub(crate) fn redact(schema: Option<&Value>, rules: &[&RedactionRule], args: &Args) -> Args {
+/// The arguments without their secrets: what `marking`, the device's own schema, marks, and what rules name. `known` is
+/// the schema that the arguments should fit. Where a rule names an argument and something has another name or another
+/// form than that schema knows, it may be the secret, and everything is hidden.
+pub(crate) fn redact(marking: Option<&Value>, rules: &[&RedactionRule], known: &Value, args: &Args) -> Args {
     let mut value = Value::Object(args.clone());
-    if let Some(schema) = schema {
+    if let Some(schema) = marking {
         let mut walk = Walk { root: schema, has_inner_ids: has_inner_ids(schema), steps: MAX_STEPS };
         let hidden = walk.hide(vec![schema], &mut value);
         if hidden.is_none() || !value.is_object() {
@@ -47,7 +49,10 @@ pub(crate) fn redact(schema: Option<&Value>, rules: &[&RedactionRule], args: &Ar
         }
         for pointer in &rule.args {
             let steps: Vec<String> = pointer.split('/').skip(1).map(unescape).collect();
-            hide_at(&mut value, &steps);
+            match leads_through_known(&steps, known, &value) {
+                true => hide_at(&mut value, &steps),
+                false => hide_all(&mut value),
+            }
         }
     }
     match value {
@@ -94,6 +99,26 @@ fn hide_at(value: &mut Value, steps: &[String]) {
             item.into_iter().for_each(|item| hide_at(item, rest));
         }
         _ => {}
+    }
+}
+
+/// Whether a pointer leads only past members that the schema knows.
+fn leads_through_known(steps: &[String], schema: &Value, value: &Value) -> bool {
+    let Some((step, rest)) = steps.split_first() else { return true };
+    let is_meant = |name: &str| step == "*" || step == name;
+    match (value, &schema["properties"], schema.get("items")) {
+        (Value::Object(members), Value::Object(known), _) => members.iter().all(|(name, member)| {
+            known.get(name).is_some_and(|schema| !is_meant(name) || leads_through_known(rest, schema, member))
+        }),
+        (Value::Array(items), _, Some(schema)) => {
+            step == "*" && items.iter().all(|item| leads_through_known(rest, schema, item))
+                || step
+                    .parse::<usize>()
+                    .is_ok_and(|at| items.get(at).is_none_or(|item| leads_through_known(rest, schema, item)))
+        }
+        // Hidden already.
+        (Value::String(text), ..) => text == REDACTED,
+        _ => false,
     }
 }
 
@@ -242,7 +267,7 @@ mod tests {
     fn shown(schema: Value, args: Value) -> String {
         let Value::Object(args) = args else { panic!("arguments are an object") };
         assert!(has_secrets(&schema));
-        Value::Object(redact(Some(&schema), &[], &args)).to_string()
+        Value::Object(redact(Some(&schema), &[], &schema, &args)).to_string()
     }
 
     #[test]
@@ -297,9 +322,32 @@ mod tests {
             args: args.iter().map(|&pointer| pointer.to_owned()).collect(),
             ..RedactionRule::default()
         };
-        let shown = |rule: RedactionRule| Value::Object(redact(None, &[&rule], &args)).to_string();
+        let known = json!({"properties": {"code": {}, "window": {"properties": {"pin": {}}}}});
+        let shown = |rule: RedactionRule| Value::Object(redact(None, &[&rule], &known, &args)).to_string();
         assert_eq!(shown(rule(&["/window/pin", "/nothing"])), r#"{"code":1,"window":{"pin":"[redacted]"}}"#);
-        assert_eq!(shown(rule(&["/*/pin"])), r#"{"code":1,"window":{"pin":"[redacted]"}}"#);
         assert_eq!(shown(rule(&[])), r#"{"code":"[redacted]","window":"[redacted]"}"#);
+    }
+
+    #[test]
+    fn what_a_rule_could_mean_under_another_name_or_in_another_form_is_hidden() {
+        let rule = RedactionRule { args: vec!["/users/*/pin".to_owned()], ..RedactionRule::default() };
+        let user = json!({"type": "object", "properties": {"pin": {}, "name": {}}});
+        let known = json!({"properties": {"users": {"type": "array", "items": user}, "door": {}}});
+        let shown = |args: Value| {
+            let Value::Object(args) = args else { panic!("arguments are an object") };
+            Value::Object(redact(None, &[&rule], &known, &args)).to_string()
+        };
+        let fitting = json!({"users": [{"pin": 1, "name": "x"}], "door": "front"});
+        assert_eq!(shown(fitting), r#"{"users":[{"pin":"[redacted]","name":"x"}],"door":"front"}"#);
+        assert_eq!(shown(json!({"door": "front"})), r#"{"door":"front"}"#);
+        for other in [
+            json!({"users": [{"Pin": 1}]}),
+            json!({"users": "[{\"pin\": 1}]"}),
+            json!({"users": {"pin": 1}}),
+            json!({"users": ["1"]}),
+        ] {
+            assert_eq!(shown(other.clone()), r#"{"users":"[redacted]"}"#, "{other}");
+        }
+        assert_eq!(shown(json!({"Users": [{"pin": 1}]})), r#"{"Users":"[redacted]"}"#);
     }
 }

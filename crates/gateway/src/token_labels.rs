@@ -24,7 +24,7 @@ pub(crate) fn choose<'a>(wanted: &str, taken: impl Iterator<Item = &'a str> + Cl
         return Err(ToolError::new(ErrorKind::InvalidArguments, format!("the label `{label}` {issue}"))
             .with_details(json!({"parameter_name": "label", "issue": issue})));
     }
-    let is_taken = |label: &str| taken.clone().any(|other| other.eq_ignore_ascii_case(label));
+    let is_taken = |label: &str| taken.clone().any(|other| other.to_lowercase() == label.to_lowercase());
     let numbered = (2u32..).map(|number| {
         let number = format!(" {number}");
         clean_line(&label, MAX_LABEL - number.len()) + &number
@@ -43,7 +43,7 @@ fn is_free(label: &str) -> bool {
 /// Whether a caller can have a name like this: one with a token, or one of those that have none of their own.
 pub(crate) fn may_be_caller(name: &Glob, tokens: &[String]) -> bool {
     let begins = |beginning: &&str| name.to_string().to_lowercase().starts_with(*beginning);
-    RESERVED.iter().copied().chain(tokens.iter().map(String::as_str)).any(|token| name.matches(token))
+    RESERVED.iter().copied().chain(tokens.iter().map(String::as_str)).any(|token| name.matches_any_case(token))
         || RESERVED_BEGINNINGS.iter().any(begins)
 }
 

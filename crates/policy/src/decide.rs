@@ -67,6 +67,8 @@ pub struct Decision<'a> {
     pub reason: Reason,
     /// How to ask, where the verdict is to ask.
     pub ask: AskSettings,
+    /// The rules that say to ask.
+    pub asked_by: Vec<&'a PolicyRule>,
     /// The rules that limit this call.
     pub limits: Vec<&'a PolicyRule>,
 }
@@ -166,6 +168,7 @@ impl Policy {
             verdict: plan.fallback.0,
             reason: plan.fallback.1.clone(),
             ask: AskSettings::default(),
+            asked_by: Vec::new(),
             limits: Vec::new(),
         };
         if plan.refused {
@@ -179,6 +182,7 @@ impl Policy {
             }
             let Some(verdict) = planned.verdict(rule, holds) else { continue };
             if verdict == Verdict::Ask {
+                decision.asked_by.push(rule);
                 decision.ask = stricter(strictest.is_some_and(|(v, _)| v == Verdict::Ask), &decision.ask, &rule.ask);
             }
             if strictest.is_none_or(|(other, _)| verdict > other) {

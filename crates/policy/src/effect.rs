@@ -14,7 +14,7 @@ sinew_tool::settings! {
         /// Tools: a name with `*` for any text.
         pub tools: AnyOf<ToolSelector> = AnyOf::default();
         /// What they do: `read`, `change` or `danger`.
-        pub effect: MarkedEffect = MarkedEffect::Danger;
+        pub effect: Option<MarkedEffect> = None;
     }
 }
 
@@ -103,10 +103,10 @@ pub fn effect_of(rules: &[EffectRule], tool: &Tool, origin: &ToolOrigin<'_>) -> 
 pub(crate) fn configured(rules: &[EffectRule], device: &DeviceFacts<'_>, tool: &ToolFacts<'_>) -> Option<Effect> {
     let matches = |rule: &&EffectRule| {
         // An entry that lowers the effect is like a rule that allows.
-        let lowers = rule.effect != MarkedEffect::Danger;
+        let lowers = rule.effect != Some(MarkedEffect::Danger);
         select((&rule.on, &rule.tools), device, tool).is_some_and(|selected| selected.may_allow || !lowers)
     };
-    rules.iter().filter(matches).map(|rule| Effect::from(rule.effect)).max()
+    rules.iter().filter(matches).filter_map(|rule| rule.effect.map(Effect::from)).max()
 }
 
 /// What the device's hints say, if anything.

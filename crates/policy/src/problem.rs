@@ -149,6 +149,10 @@ pub fn check_redactions(rules: &[RedactionRule]) -> Vec<PolicyProblem> {
 /// Entries of `[[effects]]` that would match nothing.
 pub fn check_effects(rules: &[EffectRule]) -> Vec<PolicyProblem> {
     let wrong = |(index, rule): (usize, &EffectRule)| {
+        if rule.effect.is_none() {
+            let message = "an entry needs an `effect`: `read`, `change` or `danger`".to_owned();
+            return Some(error(format!("effects.{index}"), message));
+        }
         let by_effect = |selector: &&ToolSelector| matches!(selector, ToolSelector::Effect(_));
         let selector = rule.tools.selectors().iter().find(by_effect)?;
         let message = format!(

@@ -36,6 +36,15 @@ impl Glob {
         true
     }
 
+    /// The same whatever the case of letters.
+    pub fn matches_any_case(&self, name: &str) -> bool {
+        self.lower().matches(&name.to_lowercase())
+    }
+
+    fn lower(&self) -> Glob {
+        Glob { text: self.text.to_lowercase().into() }
+    }
+
     fn is_exact(&self) -> bool {
         !self.text.contains('*')
     }
@@ -157,6 +166,10 @@ pub enum WhoSelector {
 impl WhoSelector {
     pub fn matches(&self, caller: &CallerFacts<'_>) -> bool {
         match self {
+            // No two tokens have labels that differ in case alone.
+            WhoSelector::Caller(CallerKind::Token, label) => {
+                caller.kind == CallerKind::Token && label.matches_any_case(caller.name)
+            }
             WhoSelector::Caller(kind, name) => caller.kind == *kind && name.matches(caller.name),
             WhoSelector::Admin => caller.admin,
             WhoSelector::Client => !caller.admin,
@@ -165,6 +178,9 @@ impl WhoSelector {
 
     pub(crate) fn covers(&self, other: &WhoSelector) -> bool {
         match (self, other) {
+            (WhoSelector::Caller(CallerKind::Token, label), WhoSelector::Caller(CallerKind::Token, part)) => {
+                label.lower().covers(&part.lower())
+            }
             (WhoSelector::Caller(kind, name), WhoSelector::Caller(other, part)) => kind == other && name.covers(part),
             _ => self == other,
         }
@@ -196,7 +212,8 @@ impl fmt::Display for WhoSelector {
     }
 }
 
-/// Selects devices: `device:front-door`, `label:door`, `family:phone`, `kind:lock-*`.
+/// Selects devices: `device:front-door`, `label:door`, `family:phone`, `kind:lock-*`. What they are compared with does
+/// not differ in case alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceSelector {
     /// By id, or by the name an administrator gave it.
@@ -210,16 +227,18 @@ pub enum DeviceSelector {
 impl DeviceSelector {
     pub(crate) fn match_of(&self, device: &DeviceFacts<'_>) -> Option<DeviceMatch> {
         match self {
-            DeviceSelector::Id(glob) if device.name.is_some_and(|name| glob.matches(name)) => Some(DeviceMatch::Named),
-            DeviceSelector::Id(glob) => glob.matches(device.id).then_some(if glob.is_exact() {
+            DeviceSelector::Id(glob) if device.name.is_some_and(|name| glob.matches_any_case(name)) => {
+                Some(DeviceMatch::Named)
+            }
+            DeviceSelector::Id(glob) => glob.matches_any_case(device.id).then_some(if glob.is_exact() {
                 DeviceMatch::Named
             } else {
                 DeviceMatch::OwnWord
             }),
-            DeviceSelector::Kind(glob) => glob.matches(device.kind).then_some(DeviceMatch::OwnWord),
-            DeviceSelector::Family(glob) => glob.matches(device.family).then_some(DeviceMatch::Group),
+            DeviceSelector::Kind(glob) => glob.matches_any_case(device.kind).then_some(DeviceMatch::OwnWord),
+            DeviceSelector::Family(glob) => glob.matches_any_case(device.family).then_some(DeviceMatch::Group),
             DeviceSelector::Label(glob) => {
-                device.labels.iter().any(|label| glob.matches(label)).then_some(DeviceMatch::Named)
+                device.labels.iter().any(|label| glob.matches_any_case(label)).then_some(DeviceMatch::Named)
             }
         }
     }
@@ -229,7 +248,7 @@ impl DeviceSelector {
             (DeviceSelector::Id(all), DeviceSelector::Id(part))
             | (DeviceSelector::Kind(all), DeviceSelector::Kind(part))
             | (DeviceSelector::Family(all), DeviceSelector::Family(part))
-            | (DeviceSelector::Label(all), DeviceSelector::Label(part)) => all.covers(part),
+            | (DeviceSelector::Label(all), DeviceSelector::Label(part)) => all.lower().covers(&part.lower()),
             _ => false,
         }
     }
@@ -498,6 +517,27 @@ mod tests {
         ] {
             assert_eq!(text.parse::<ToolSelector>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn what_has_no_case_of_its_own_is_selected_in_any() {
+        let device = DeviceFacts {
+            id: "front-door",
+            name: Some("Haustür Vorn"),
+            kind: "lock-s3",
+            family: "board",
+            labels: &["door"],
+            approved: true,
+        };
+        for text in ["device:Front-Door", "device:HAUSTÜR vorn", "family:Board", "label:Door", "kind:Lock-*"] {
+            assert!(text.parse::<DeviceSelector>().unwrap().match_of(&device).is_some(), "{text}");
+        }
+        let caller = |kind, name| CallerFacts { kind, name, admin: false };
+        let tablet: WhoSelector = "token:Tablet".parse().unwrap();
+        assert!(tablet.matches(&caller(CallerKind::Token, "tablet")));
+        assert!(tablet.covers(&"token:tablet".parse().unwrap()));
+        let person: WhoSelector = "person:Anna".parse().unwrap();
+        assert!(!person.matches(&caller(CallerKind::Person, "anna")));
     }
 
     #[test]

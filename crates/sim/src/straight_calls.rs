@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_tool::{Args, BoxFuture, Call, Device, NestedCalls, Outcome, PlannedCall, ToolError};
+use sinew_tool::{Args, BoxFuture, Call, Device, NestedCalls, Outcome, PlannedCall, ToolAccess, ToolError};
 
 /// Calls that go straight back to one device, to try its tools alone.
 pub struct StraightCalls(Arc<dyn Device>);
@@ -27,6 +27,10 @@ impl NestedCalls for StraightCalls {
 
     fn is_part(&self) -> bool {
         false
+    }
+
+    fn access(&self, _: &str) -> ToolAccess {
+        ToolAccess::Free
     }
 
     fn call<'a>(&'a self, _: Option<&'a str>, tool: &'a str, args: Args) -> BoxFuture<'a, Result<Outcome, ToolError>> {

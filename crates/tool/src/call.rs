@@ -95,6 +95,9 @@ pub trait NestedCalls: Send + Sync {
     /// Whether the call that makes these is itself made by another tool, which waits for its answer as long as it must.
     fn is_part(&self) -> bool;
 
+    /// What the caller may do with a tool of the device that was called, without asking anybody about it.
+    fn access(&self, tool: &str) -> ToolAccess;
+
     /// Calls a tool of a device that is given by id, name or `label:NAME`, or without one by the tool's folded public
     /// name. To cancel the call, drop its future.
     fn call<'a>(
@@ -111,6 +114,16 @@ pub trait NestedCalls: Send + Sync {
     /// The same for so long from now, whatever is left of the caller's time: for work that goes on after its call was
     /// answered.
     fn within(&self, time: Duration) -> Arc<dyn NestedCalls>;
+}
+
+/// What a caller may do with a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolAccess {
+    /// The device has no such tool, as far as this caller can know.
+    Unknown,
+    /// A call is denied, or a person is asked about it.
+    Guarded,
+    Free,
 }
 
 /// A call that will be made.
@@ -181,6 +194,10 @@ impl NestedCalls for Silent {
 
     fn is_part(&self) -> bool {
         false
+    }
+
+    fn access(&self, _: &str) -> ToolAccess {
+        ToolAccess::Free
     }
 
     fn call<'a>(&'a self, _: Option<&'a str>, tool: &'a str, _: Args) -> BoxFuture<'a, Result<Outcome, ToolError>> {

@@ -132,6 +132,26 @@ pub fn clean_all(text: &str) -> String {
     cleaned(text).into_owned()
 }
 
+/// JSON text in which everything that a reader would not see, or see elsewhere, is written as an escape (`\\u202e`): it
+/// means the same, and shows what is really there.
+pub fn show_hidden(json: &str) -> String {
+    if is_plain(json) {
+        return json.to_owned();
+    }
+    let mut shown = String::with_capacity(json.len());
+    for character in json.chars() {
+        match treatment(character) {
+            Treatment::Kept => shown.push(character),
+            _ => {
+                let mut units = [0; 2];
+                let units = character.encode_utf16(&mut units);
+                units.iter().for_each(|unit| shown.push_str(&format!("\\u{unit:04x}")));
+            }
+        }
+    }
+    shown
+}
+
 /// How many columns of a terminal a text takes: East Asian characters take two, marks none.
 pub fn columns(text: &str) -> usize {
     let width = |c: char| match c as u32 {
@@ -441,6 +461,18 @@ mod tests {
     fn the_table_is_in_order() {
         assert!(TABLE.windows(2).all(|rows| rows[0].1 < rows[1].0));
         assert!(TABLE.iter().all(|(from, to, ..)| from <= to));
+    }
+
+    #[test]
+    fn hidden_characters_of_json_are_shown_as_escapes_that_mean_the_same() {
+        let value = serde_json::json!({"door": "front\u{202e}kcab", "\u{200d}": "a\u{e0041}\u{7}", "ok": "Tür 🚪"});
+        let shown = show_hidden(&value.to_string());
+        assert!(
+            shown.contains(r"front\u202ekcab") && shown.contains(r"\udb40\udc41") && shown.contains("Tür 🚪"),
+            "{shown}"
+        );
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
+        assert_eq!(clean_all(&shown), shown);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::ago;
 use crate::args::{ReachArgs, duration};
 use crate::client::{GatewayClient, GatewayTarget, encode};
 use crate::error::CliError;
-use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json, show_hidden};
 
 /// How often `--watch` looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -105,7 +105,8 @@ async fn list(client: &mut GatewayClient, printer: Printer) -> Result<(), CliErr
 
 /// The beginning of the arguments, which says so where it is not all.
 fn short_args(call: &WaitingCall) -> String {
-    if call.args_cut { format!("(cut) {}...", call.args) } else { call.args.clone() }
+    let args = show_hidden(&call.args);
+    if call.args_cut { format!("(cut) {args}...") } else { args }
 }
 
 async fn show(id: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
@@ -128,7 +129,7 @@ async fn show(id: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliEr
     page.push_str("Arguments\n");
     match serde_json::from_str(&call.args) {
         Ok(args) => printer.json_lines(&args, 2).iter().for_each(|line| page.push_str(&format!("{line}\n"))),
-        Err(_) => call.args.lines().for_each(|line| page.push_str(&format!("  {}\n", clean(line)))),
+        Err(_) => call.args.lines().for_each(|line| page.push_str(&format!("  {}\n", show_hidden(line)))),
     }
     print(&page);
     Ok(())

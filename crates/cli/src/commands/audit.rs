@@ -9,7 +9,7 @@ use sinew_api::{Audit, AuditCheck, AuditEntry};
 use crate::args::{OutputFormat, ReachArgs};
 use crate::client::{GatewayClient, GatewayTarget, encode};
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, print_json};
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, print_json, show_hidden};
 
 /// How often `--follow` looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -141,7 +141,7 @@ fn table(records: &[AuditEntry]) -> Table {
             (None, record.principal.clone()),
             (None, record.device.clone().unwrap_or_default()),
             (Some(TextStyle::Bold), what(record)),
-            (None, record.args.clone()),
+            (None, show_hidden(&record.args)),
             (Some(style), record.outcome.clone()),
             (Some(TextStyle::Dim), milliseconds(record)),
         ]);
@@ -158,7 +158,7 @@ fn line(record: &AuditEntry, printer: Printer) -> String {
         clean(&record.principal),
         clean(device),
         printer.paint(TextStyle::Bold, &clean(&what(record))),
-        clean(&record.args),
+        show_hidden(&record.args),
         printer.paint(style, &clean(&record.outcome)),
     )
 }
@@ -194,7 +194,7 @@ fn csv_line(record: &AuditEntry) -> String {
         record.device.clone().unwrap_or_default(),
         record.tool.clone().unwrap_or_default(),
         record.name.clone(),
-        record.args.clone(),
+        show_hidden(&record.args),
         record.outcome.clone(),
         milliseconds(record),
         record.bytes.to_string(),

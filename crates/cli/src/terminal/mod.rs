@@ -17,6 +17,8 @@ use serde::Serialize;
 use serde_json::Value;
 /// Text of foreign origin, safe for a terminal.
 pub use sinew_tool::text::clean_all as clean;
+/// The JSON text of arguments, with everything in it visible.
+pub use sinew_tool::text::show_hidden;
 
 use crate::args::{Cli, OutputFormat};
 use crate::error::CliError;
@@ -89,10 +91,10 @@ impl Printer {
         format!("{} {}\n", self.paint(TextStyle::Dim, &format!("{name:<FACT$}")), self.wrap(value, FACT + 1))
     }
 
-    /// JSON in the lines of a page, indented.
+    /// JSON in the lines of a page, indented, with everything in it visible.
     pub fn json_lines(&self, value: &Value, indent: usize) -> Vec<String> {
         let width = self.width.unwrap_or(MAX_JSON_LINE).saturating_sub(indent);
-        clean(&json::lay_out(value, width)).lines().map(|line| format!("{:indent$}{line}", "")).collect()
+        show_hidden(&json::lay_out(value, width)).lines().map(|line| format!("{:indent$}{line}", "")).collect()
     }
 
     /// A command as people type it, broken before an option where it is too long for the terminal.

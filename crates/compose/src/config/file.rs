@@ -8,7 +8,7 @@ use sinew_tool::settings::{Field, MapAccess, Setting, SettingsTable, read_table}
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::GatewayConfig;
+use super::{GatewayConfig, read_text};
 use crate::error::{ComposeErrorKind, Error};
 
 /// Keys that stood at the top of the file before they had tables, and the tables they are in now. They are still read.
@@ -89,8 +89,7 @@ impl From<ConfigProblem> for Error {
 
 /// Reads what a policy is expected to say, for `sinew policy test`; an error says where in the file.
 pub fn read_expectations(path: &Path) -> Result<ExpectationFile, Error> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Error::new(ComposeErrorKind::Config, format!("cannot read {}: {error}", path.display())))?;
+    let text = read_text(path)?;
     let mut expectations = ExpectationFile::default();
     let read = toml::Deserializer::parse(&text).and_then(|file| expectations.read(file));
     let fields = ExpectationFile::fields();

@@ -143,30 +143,37 @@ pub fn shape(unfolded: bool) -> Shape {
     if unfolded { Shape::Unfolded } else { Shape::Folded }
 }
 
+fn read_text(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Error::new(ComposeErrorKind::Config, format!("cannot read {}: {error}", path.display())))
+}
+
 impl GatewayConfig {
     /// Reads a file; an error says where in it.
     pub fn load(path: &Path) -> Result<GatewayConfig, Error> {
-        let (config, text) = GatewayConfig::read(path)?;
-        config.check().map_err(|problem| problem.in_file(path, &text))?;
+        GatewayConfig::load_text(path, &read_text(path)?)
+    }
+
+    /// The same for a text that was read from the file already.
+    pub fn load_text(path: &Path, text: &str) -> Result<GatewayConfig, Error> {
+        let config = GatewayConfig::parse_in(path, text)?;
+        config.check().map_err(|problem| problem.in_file(path, text))?;
         Ok(config)
     }
 
     /// Everything that `sinew serve` makes of a file before it opens anything; an error says where in it.
     pub fn settings(path: &Path, flags: &Overrides) -> Result<ServerSettings, Error> {
-        let (config, text) = GatewayConfig::read(path)?;
-        config.check().map_err(|problem| problem.in_file(path, &text))?;
+        let text = read_text(path)?;
+        let config = GatewayConfig::load_text(path, &text)?;
         config.join(flags).map_err(|problem| problem.in_file(path, &text))
     }
 
-    fn read(path: &Path) -> Result<(GatewayConfig, String), Error> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Error::new(ComposeErrorKind::Config, format!("cannot read {}: {error}", path.display()))
-        })?;
-        let mut config = GatewayConfig::parse(&text).map_err(|problem| problem.in_file(path, &text))?;
+    fn parse_in(path: &Path, text: &str) -> Result<GatewayConfig, Error> {
+        let mut config = GatewayConfig::parse(text).map_err(|problem| problem.in_file(path, text))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         config.settle_in(folder);
         config.routines.get_or_insert_with(|| folder.join("routines"));
-        Ok((config, text))
+        Ok(config)
     }
 
     /// What no setting alone can say.
@@ -201,7 +208,8 @@ impl GatewayConfig {
     /// What in the policy of a file probably does not do what was meant, each with its line. `more` are warnings that a
     /// gateway with its devices adds, by key.
     pub fn policy_warnings(path: &Path, more: Vec<(String, String)>) -> Result<Vec<String>, Error> {
-        let (config, text) = GatewayConfig::read(path)?;
+        let text = read_text(path)?;
+        let config = GatewayConfig::parse_in(path, &text)?;
         let own = config.access().check().into_iter().filter(|problem| problem.severity == Severity::Warning);
         let all = own.map(|problem| (problem.key, problem.message)).chain(more);
         Ok(all.map(|(key, message)| ConfigProblem::at(key, message).in_file(path, &text).message).collect())

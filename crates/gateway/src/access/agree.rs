@@ -6,14 +6,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sinew_policy::{Decision, Verdict};
 use sinew_tool::text::clean_line;
-use sinew_tool::{Digest, Effect, ErrorKind, PlannedCall, ToolError, ToolUse};
+use sinew_tool::{Args, Digest, Effect, ErrorKind, PlannedCall, ToolAccess, ToolError, ToolUse};
 
 use super::approvals::{Answer, Asking, Binding, CallIdentity};
-use super::authorize::{MAX_SHOWN_ARGS, denied, patience, too_long_to_approve, unix_ms};
+use super::authorize::{MAX_SHOWN_ARGS, askers, denied, patience, too_long_to_approve, unix_ms};
 use super::{ApprovalRequest, Lens};
 use crate::gateway::Gateway;
 use crate::nested::{AgreedCall, AsCaller};
-use crate::principal::Role;
+use crate::principal::{Principal, Role};
+use crate::redaction;
 use crate::route::{self, RequestedTool, Target};
 use crate::snapshot::Holder;
 use crate::store::hex;
@@ -41,7 +42,8 @@ impl Gateway {
         let policy = lens.in_force().version();
         let mut agreed = caller.nesting.agreed.unused();
         let mut waiting = Vec::new();
-        let mut shown = Vec::new();
+        let mut steps = Vec::new();
+        let mut asked_by = Vec::new();
         let mut wait = None;
         for call in calls {
             let mut args = call.args.clone();
@@ -53,35 +55,39 @@ impl Gateway {
             let Ok(Target::Device(holder)) = found else { continue };
             let (plan, in_force) = (lens.plan(holder), lens.in_force());
             let decision = in_force.policy().decide(&plan, &args, in_force.local_time());
+            let mut must_ask = false;
             match decision.verdict {
                 Verdict::Allow => {}
                 Verdict::Deny => return Err(denied(holder, &decision.reason)),
                 Verdict::Ask if caller.who.role == Role::Admin && caller.confirms(call.device.as_deref()) => {}
                 Verdict::Ask => {
                     let call = AgreedCall { policy: policy.clone(), call: CallIdentity::of(holder, &args) };
-                    if call.take_from(&mut agreed) {
-                        continue;
+                    must_ask = !call.take_from(&mut agreed);
+                    if must_ask {
+                        let patience = caller.patience(&decision);
+                        wait = Some(wait.map_or(patience, |other: Duration| other.min(patience)));
+                        waiting.push(call);
+                        asked_by.extend(askers(&decision));
                     }
-                    let patience = caller.patience(&decision);
-                    wait = Some(wait.map_or(patience, |other: Duration| other.min(patience)));
-                    waiting.push(call);
-                    shown.push(describe(&lens, holder, &args, &decision));
                 }
             }
+            steps.push(describe(&lens, holder, &args, &decision, must_ask));
         }
         let (Some(wait), Some(AgreedCall { call: first, .. })) = (wait, waiting.first()) else { return Ok(()) };
-        // No tool has the digest of a list, so that approving the steps approves nothing else.
+        // No tool has the digest of a list, so that approving the steps approves nothing else; and no other call of the
+        // same tool, which could make the same calls among others.
         let tools = waiting.iter().map(|AgreedCall { call, .. }| json!([call.device, call.tool.hex()]));
-        let tools: Vec<Value> = [json!(caller.tool)].into_iter().chain(tools).collect();
+        let whole = json!([caller.device.as_str(), caller.tool, Digest::of(&json!(*caller.args)).hex()]);
+        let tools: Vec<Value> = [whole].into_iter().chain(tools).collect();
         let args: Vec<Value> = waiting.iter().map(|agreed| json!(agreed.call.args.hex())).collect();
         let call = CallIdentity {
             device: first.device.clone(),
             tool: Digest::of(&json!(tools)),
             args: Digest::of(&json!(args)),
         };
-        let binding = Binding { principal: caller.who.id.clone(), policy: policy.clone(), call };
+        let binding = Binding { principal: caller.who.id.clone(), policy: policy.clone(), asked_by, call };
         let Some(on) = snapshot.devices.iter().find(|entry| entry.info.key.0 == first.device) else { return Ok(()) };
-        let shown = Value::Array(shown).to_string();
+        let shown = json!({"arguments": self.shown_whole(caller, &lens), "steps": steps}).to_string();
         // Keyed, as in every record: a plain digest gives short secrets away.
         let args_digest = hex(&self.recorder().key.digest(json!(binding.call.args.hex()).to_string().as_bytes()));
         if shown.len() > MAX_SHOWN_ARGS {
@@ -118,6 +124,28 @@ impl Gateway {
         }
     }
 
+    /// What the tool that makes the calls was called with, as a person may see it.
+    fn shown_whole(&self, caller: &AsCaller, lens: &Lens) -> Args {
+        let entry = lens.snapshot().entry(caller.device.as_str());
+        let holder = entry.and_then(|entry| Some(Holder { entry, offered: entry.offer.find(&caller.tool)? }));
+        holder.map_or_else(|| redaction::hide_values(&caller.args), |holder| lens.shown(holder, &caller.args))
+    }
+
+    /// What a caller may do with a tool of a device, whatever its arguments.
+    pub(crate) fn access_to(&self, who: &Principal, device: &str, tool: &str) -> ToolAccess {
+        let lens = self.lens(who);
+        let found = lens.snapshot().entry(device).and_then(|entry| {
+            let holder = Holder { entry, offered: entry.offer.find(tool)? };
+            lens.sees(holder).then_some(holder)
+        });
+        let Some(holder) = found else { return ToolAccess::Unknown };
+        let in_force = lens.in_force();
+        match in_force.policy().decide(&lens.plan(holder), &Args::new(), in_force.local_time()).verdict {
+            Verdict::Allow => ToolAccess::Free,
+            Verdict::Ask | Verdict::Deny => ToolAccess::Guarded,
+        }
+    }
+
     /// The worst that a tool can do that calls these; `None` where nobody said it of one of them.
     pub fn worst_effect(&self, uses: &[ToolUse]) -> Option<Effect> {
         let (snapshot, in_force) = (self.snapshot(), self.access().in_force());
@@ -140,8 +168,12 @@ impl Gateway {
 }
 
 /// One of the calls, as a person is shown it.
-fn describe(lens: &Lens, holder: Holder<'_>, args: &sinew_tool::Args, decision: &Decision<'_>) -> Value {
+fn describe(lens: &Lens, holder: Holder<'_>, args: &Args, decision: &Decision<'_>, must_ask: bool) -> Value {
     let shown = lens.shown(holder, args);
     let (tool, device) = (&holder.offered.tool.name, holder.entry.title());
-    json!({"tool": tool, "device": device, "arguments": shown, "why": decision.reason.text()})
+    let mut step = json!({"tool": tool, "device": device, "arguments": shown});
+    if must_ask {
+        step["approve_because"] = json!(decision.reason.text());
+    }
+    step
 }

@@ -69,6 +69,8 @@ pub(crate) struct Asking {
 pub(crate) struct Binding {
     pub(crate) principal: String,
     pub(crate) policy: Arc<str>,
+    /// The rules that asked. An approval for a time holds for no other rule.
+    pub(crate) asked_by: Vec<String>,
     pub(crate) call: CallIdentity,
 }
 
@@ -152,8 +154,12 @@ impl CallApprovals {
                     }
                     // Approved: this call takes the approval, or asks again where another took it.
                 }
-                // The request ended without a decision, or nobody answered.
-                Ok(Err(_)) | Err(_) => return Ok(Answer::Waiting { id }),
+                Ok(Err(_)) => {
+                    let message = "the request for approval ended before anybody decided, because the policy or the \
+                                   caller's token changed; nothing was sent. Call it again";
+                    return Err(ToolError::new(ErrorKind::ApprovalNeeded, message));
+                }
+                Err(_) => return Ok(Answer::Waiting { id }),
             }
         }
     }
@@ -173,6 +179,13 @@ impl CallApprovals {
     /// Forgets what callers asked for whose tokens are gone.
     pub(crate) fn forget_revoked(&self, is_valid: impl Fn(&Principal) -> bool) {
         self.table().open.retain(|_, open| is_valid(&open.asking.who));
+    }
+
+    /// Forgets what was asked and approved under other policies.
+    pub(crate) fn forget_other_policies(&self, version: &Arc<str>) {
+        let mut table = self.table();
+        table.open.retain(|_, open| open.asking.binding.policy == *version);
+        table.grants.retain(|grant| grant.binding.policy == *version);
     }
 
     /// The first decision counts. Returns the call that was decided about.
@@ -261,7 +274,8 @@ impl Grant {
         match self.for_a_while {
             true => {
                 let call = CallIdentity { args: own.call.args, ..binding.call.clone() };
-                Binding { call, ..binding.clone() } == *own
+                let is_answered = binding.asked_by.iter().all(|rule| own.asked_by.contains(rule));
+                is_answered && Binding { call, asked_by: own.asked_by.clone(), ..binding.clone() } == *own
             }
             false => binding == own,
         }

@@ -108,6 +108,7 @@ impl Access {
         let binding = Binding {
             principal: who.id.clone(),
             policy: lens.in_force().version().clone(),
+            asked_by: askers(decision),
             call: CallIdentity::of(holder, args),
         };
         let shown = Value::Object(lens.shown(holder, args)).to_string();
@@ -188,6 +189,14 @@ impl CallIdentity {
             tool: Digest::of(&holder.offered.tool.to_record()),
             args: Digest::of(&Value::Object(args.clone())),
         }
+    }
+}
+
+/// What says that a person is asked.
+pub(super) fn askers(decision: &Decision<'_>) -> Vec<String> {
+    match decision.asked_by.is_empty() {
+        true => vec![decision.reason.text()],
+        false => decision.asked_by.iter().map(|rule| rule.id.clone()).collect(),
     }
 }
 

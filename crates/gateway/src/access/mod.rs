@@ -132,7 +132,10 @@ impl Access {
 
     /// Replaces the policy; the old one stays where the new one has errors.
     pub(crate) fn replace(&self, settings: AccessSettings) -> Result<(), Vec<PolicyProblem>> {
-        self.in_force.store(Arc::new(PolicyInForce::new(settings)?));
+        let in_force = Arc::new(PolicyInForce::new(settings)?);
+        let version = in_force.version().clone();
+        self.in_force.store(in_force);
+        self.approvals.forget_other_policies(&version);
         Ok(())
     }
 
@@ -266,7 +269,22 @@ impl PolicyInForce {
                 self.redactions.iter().filter(|rule| rule.matches(device, tool)).collect()
             }),
         };
-        (schema.is_some() || !rules.is_empty()).then(|| redaction::redact(schema, &rules, args))
+        let known = &holder.offered.tool.input_schema;
+        (schema.is_some() || !rules.is_empty()).then(|| {
+            let mut args = args.clone();
+            // In the folded form, it may still be among the arguments of a step.
+            let selector = args.shift_remove(&holder.offered.selector);
+            let mut shown = redaction::redact(schema, &rules, known, &args);
+            shown.extend(selector.map(|device| (holder.offered.selector.clone(), device)));
+            shown
+        })
+    }
+
+    /// Whether some arguments of the tool are secret.
+    fn has_secrets(&self, holder: Holder<'_>) -> bool {
+        let is_named =
+            || self.with_facts(holder, |device, tool| self.redactions.iter().any(|rule| rule.matches(device, tool)));
+        holder.offered.secrets.is_some() || (!self.redactions.is_empty() && is_named())
     }
 
     fn device_facts<'a>(&self, entry: &'a DeviceEntry, kind: &'a str, labels: &'a [&'a str]) -> DeviceFacts<'a> {

@@ -1,8 +1,10 @@
 //! Secrets in the arguments of a call, also those that it only passes on to the steps of a tool that is made of others.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::Value;
+use sinew_steps::{Limits, Steps};
 use sinew_tool::{Args, LOOK, StepSource, ToolUse, json};
 
 use super::Lens;
@@ -35,6 +37,9 @@ impl Lens {
         let marked = self.in_force().redact_marked(holder, args);
         let in_answer = tool.output_schema.as_deref().is_some_and(redaction::has_secrets);
         let args = marked.as_ref().unwrap_or(args);
+        if self.may_miss_secrets(holder, args) {
+            return CallSecrets { shown: Some(redaction::hide_values(args)), in_answer };
+        }
         let mut steps = match &tool.steps {
             StepSource::Nowhere => return CallSecrets { shown: marked, in_answer },
             StepSource::Tool(steps) => (**steps).clone(),
@@ -48,6 +53,9 @@ impl Lens {
         if !any {
             return CallSecrets { shown: marked, in_answer };
         }
+        if !has_known_names(holder, args) {
+            return CallSecrets { shown: Some(redaction::hide_values(args)), in_answer };
+        }
         let mut shown = args.clone();
         match &tool.steps {
             StepSource::Argument(name) => drop(shown.insert(name.clone(), steps)),
@@ -57,7 +65,28 @@ impl Lens {
     }
 }
 
-/// Looks for secrets in steps as they are written. They may be wrong, so nothing is expected of their form.
+impl Lens {
+    /// Whether steps could have secrets, and are not in the form in which those are found.
+    fn may_miss_secrets(&self, holder: Holder<'_>, args: &Args) -> bool {
+        let StepSource::Argument(name) = &holder.offered.tool.steps else { return false };
+        let entry = holder.entry;
+        let has_secrets = |offered| self.in_force().has_secrets(Holder { entry, offered });
+        let is_read = || args.get(name).is_none_or(|steps| Steps::parse(steps, [], &ANY).is_ok());
+        entry.offer.tools.iter().any(has_secrets) && !(has_known_names(holder, args) && is_read())
+    }
+}
+
+/// How many steps there may be is for the device to say.
+const ANY: Limits = Limits { written: usize::MAX, executed: usize::MAX, items: usize::MAX, time: Duration::MAX };
+
+fn has_known_names(holder: Holder<'_>, args: &Args) -> bool {
+    let known = holder.offered.tool.properties();
+    let is_known =
+        |name: &String| *name == holder.offered.selector || known.is_some_and(|known| known.contains_key(name));
+    args.keys().all(is_known)
+}
+
+/// Looks for secrets in steps as they are written.
 struct StepSecrets<'a> {
     lens: &'a Lens,
     /// The tool that runs the steps.

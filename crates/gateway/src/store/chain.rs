@@ -139,7 +139,7 @@ pub(super) fn append(db: &Connection, key: &AuditKey, head: ChainHead, row: &Aud
         "INSERT INTO audit (version, id, hash, kind, at, principal, door, device, tool, name, caller, decided, args_digest, text_digest, args, kept, outcome, duration_us, bytes)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
-    insert.execute(params![
+    let rows = insert.execute(params![
         VERSION,
         next.id,
         next.hash,
@@ -160,7 +160,8 @@ pub(super) fn append(db: &Connection, key: &AuditKey, head: ChainHead, row: &Aud
         row.duration_us,
         row.bytes
     ])?;
-    Ok(next)
+    // A trigger that somebody put into the file can swallow a record without an error.
+    if rows == 1 { Ok(next) } else { Err(rusqlite::Error::StatementChangedRows(rows)) }
 }
 
 /// For the benchmark: how long it takes to digest the arguments of so many calls, and to chain and seal their records,

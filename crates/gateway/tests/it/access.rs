@@ -161,6 +161,25 @@ async fn a_rule_can_let_one_approval_cover_later_calls() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_approval_for_a_time_is_not_one_for_the_calls_of_another_rule() {
+    let gateway = gateway_with(
+        "[[rules]]\nid = 'small'\ntools = ['*unlock']\nif = [{ arg = '/code', max = 10 }]\ndo = 'ask'\nask = { keep = 600 }\n\
+         [[rules]]\nid = 'large'\ntools = ['*unlock']\nif = [{ arg = '/code', min = 10 }]\ndo = 'ask'\nask = { keep = 600 }\n",
+    );
+    let door = house(&gateway);
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 1})).await, ErrorKind::ApprovalNeeded);
+    let request = gateway.approval_requests().remove(0);
+    gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+    call(&gateway, UNLOCK, json!({"code": 2})).await.unwrap();
+    for of_another in [11, 10] {
+        assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": of_another})).await, ErrorKind::ApprovalNeeded);
+    }
+    // Dangerous by default, which no rule here speaks of.
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({})).await, ErrorKind::ApprovalNeeded);
+    assert_eq!(door.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn nobody_is_asked_about_a_call_over_its_limit_and_no_approval_is_lost_by_one() {
     let gateway = gateway_with("[[rules]]\nid = 'a'\ntools = ['*unlock']\ndo = 'ask'\nrate = '1/h'\n");
     let door = house(&gateway);

@@ -260,6 +260,20 @@ async fn nothing_that_is_put_into_the_store_moves_the_chain() {
 }
 
 #[tokio::test]
+async fn a_record_that_the_store_swallows_is_not_taken_for_written() {
+    let dir = recorded(2).await;
+    let gateway = gateway_in(dir.path());
+    join(&gateway, Fake::new(1, [plain("x")]));
+    call(&gateway, "x", json!({})).await.unwrap();
+    tamper(dir.path(), "CREATE TRIGGER t BEFORE INSERT ON audit BEGIN SELECT RAISE(IGNORE); END");
+    let error = call(&gateway, "x", json!({})).await.unwrap_err();
+    assert!(error.message.contains("the store cannot be written"), "{error}");
+    tamper(dir.path(), "DROP TRIGGER t");
+    call(&gateway, "x", json!({})).await.unwrap();
+    assert!(faults(&gateway.verify_audit().await.unwrap()).is_empty(), "the chain goes on after the last record");
+}
+
+#[tokio::test]
 async fn nobody_without_the_key_can_make_the_whole_chain_again() {
     let dir = recorded(20).await;
     let db = Connection::open(dir.path().join("gateway.db")).unwrap();

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use sinew_gateway::{ApprovalDecision, Gateway, JournalSettings, Request, Settings, Shape};
-use sinew_policy::EffectRule;
+use sinew_policy::{EffectRule, MarkedEffect, RedactionRule};
+use sinew_tool::settings::Setting;
 use sinew_tool::{
     Admission, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, Effect, ErrorKind, Family, FamilyName,
     Outcome, PlannedCall, Reach, Status, StepSource, TextTrust, Tool, ToolError, ToolUse, Toolset, json,
@@ -143,10 +144,14 @@ async fn an_approval_does_not_pass_a_policy_that_denies_by_now() {
         waits(&gateway).await;
         let id = gateway.approval_requests().remove(0).id;
         gateway.set_access(access("read-only = true\n")).unwrap();
-        gateway.decide_approval(&admin(), &id, ApprovalDecision::Once).unwrap();
+        // What was asked under another policy is not asked any more.
+        assert!(gateway.approval_requests().is_empty());
+        assert!(gateway.decide_approval(&admin(), &id, ApprovalDecision::Once).is_err());
     };
     let (answer, ()) = tokio::join!(waiting, decide);
-    assert_eq!((answer.unwrap_err().kind, door.count()), (ErrorKind::PermissionDenied, 0));
+    let error = answer.unwrap_err();
+    assert!(error.message.contains("the policy or the caller's token changed"), "{error}");
+    assert_eq!((error.kind, door.count()), (ErrorKind::ApprovalNeeded, 0));
 }
 
 fn secret_unlock() -> Tool {
@@ -200,6 +205,64 @@ async fn steps_wait_for_a_person_before_the_first_and_the_caller_learns_it() {
     gateway.call(confirmed).await.unwrap();
     let client = Request { is_confirmed: true, ..Request::new(client(), "run_steps", args(steps), "test") };
     assert_eq!(gateway.call(client).await.unwrap_err().kind, ErrorKind::ApprovalNeeded);
+}
+
+#[tokio::test]
+async fn an_approval_of_steps_is_good_for_no_other_steps() {
+    let (gateway, board) = sequencer("[[rules]]\nid = 'soon'\ntools = ['unlock']\ndo = 'ask'\nask = { wait = 0 }\n");
+    let steps = json!({"steps": [{"call": "look"}, {"call": "unlock"}]});
+    assert_eq!(call_kind(&gateway, "run_steps", steps.clone()).await, ErrorKind::ApprovalNeeded);
+    let request = gateway.approval_requests().remove(0);
+    let shown: sinew_tool::Value = serde_json::from_str(&request.args).unwrap();
+    assert_eq!(shown["arguments"], steps);
+    assert_eq!((&shown["steps"][0]["tool"], &shown["steps"][0]["approve_because"]), (&json!("look"), &json!(null)));
+    assert_eq!(shown["steps"][1]["approve_because"], "rule `soon`");
+    gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+    let before = board.count();
+    let others = [json!([{"call": "unlock"}]), json!([{"call": "unlock"}, {"call": "look"}])];
+    for (others, made) in others.into_iter().zip(1..) {
+        assert_eq!(call_kind(&gateway, "run_steps", json!({"steps": others})).await, ErrorKind::ApprovalNeeded);
+        assert_eq!(board.count(), before + made, "nothing but the whole was made");
+    }
+    call(&gateway, "run_steps", steps).await.unwrap();
+}
+
+#[tokio::test]
+async fn secrets_in_malformed_steps_are_kept_nowhere() {
+    let mut rule = RedactionRule::default();
+    rule.read(toml::Deserializer::parse("tools = ['write']\nargs = ['/text']\n").unwrap()).unwrap();
+    let journal = JournalSettings { on: true, ..JournalSettings::default() };
+    let access = sinew_gateway::AccessSettings { redactions: vec![rule], ..access("") };
+    let gateway = Gateway::open(Settings { access, journal, ..Settings::default() }).unwrap();
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}, "field": {"type": "string"}}});
+    let write = Tool::new("write", "", schema).with_effect(Effect::Change);
+    join(&gateway, Fake::new(1, [run_steps(), write, plain("look")]).with_manner(Manner::Steps));
+    let secret = "hunter2";
+    for steps in [
+        json!(format!("[{{\"tool\": \"write\", \"arguments\": {{\"text\": \"{secret}\"}}}}]")),
+        json!([format!("write {secret}")]),
+        json!([{"tool": "write", "arguments": format!("{{\"text\": \"{secret}\"}}")}]),
+        json!([{"tool": "write", "args": {"text": secret}}]),
+        json!([{"tool": "write", "text": secret}]),
+        json!([{"name": "write", "arguments": {"text": secret}}]),
+        json!([{"call": "write", "tool": "look", "arguments": {"text": secret}}]),
+        json!([{"tool": "write", "arguments": {"Text": secret}}]),
+        json!([{"tool": "Write", "arguments": {"text": secret}}]),
+        json!({"tool": "write", "arguments": {"text": secret}}),
+        json!([[{"tool": "write", "arguments": {"text": secret}}]]),
+        json!([{"each": [secret], "do": [{"tool": "write", "arguments": {"text": "${item}"}}]}]),
+    ] {
+        for name in ["steps", "step"] {
+            let _ = call(&gateway, "run_steps", json!({name: steps})).await;
+        }
+    }
+    for wrong in [json!({"Text": secret}), json!({"text": {"text": secret}}), json!({"field": "a", "txt": secret})] {
+        let _ = call(&gateway, "write", wrong).await;
+    }
+    call(&gateway, "write", json!({"field": "title", "text": secret})).await.unwrap();
+    let records = gateway.audit(100).await.unwrap();
+    let kept = format!("{records:?} {:?}", gateway.find_journal(0, None, 100).unwrap());
+    assert!(!kept.contains(secret) && kept.contains("title"), "{kept}");
 }
 
 #[tokio::test]
@@ -261,7 +324,7 @@ async fn an_approval_does_not_outlive_the_marks_of_tools() {
     let id = gateway.approval_requests().remove(0).id;
     gateway.decide_approval(&admin(), &id, ApprovalDecision::Once).unwrap();
     let mut settings = access("[[rules]]\nid = 'soon'\ntools = ['unlock']\ndo = 'ask'\nask = { wait = 0 }\n");
-    settings.effects = vec![EffectRule::default()];
+    settings.effects = vec![EffectRule { effect: Some(MarkedEffect::Danger), ..EffectRule::default() }];
     gateway.set_access(settings).unwrap();
     assert_eq!((call_kind(&gateway, "unlock", json!({})).await, board.count()), (ErrorKind::ApprovalNeeded, 0));
 }

@@ -109,6 +109,9 @@ impl Operator<'_> {
 
     /// The error names what is most like it, so that whoever wrote the selector sees what became of the element.
     fn not_there(&self, tree: &Tree, selector: &Selector) -> ToolError {
+        if !self.may_show() {
+            return missing(format!("No element on the screen has {selector}."));
+        }
         let view = ScreenView::of(tree);
         let mut memory = self.memory.lock();
         // 3: the one that was meant, and its neighbours.
@@ -129,6 +132,10 @@ impl Operator<'_> {
     }
 
     fn ambiguous(&self, tree: &Tree, selector: &Selector, several: &[usize]) -> ToolError {
+        let remedy = "say more about the one you mean (exact, id, near, below, inside)";
+        if !self.may_show() {
+            return missing(format!("{} elements have {selector}; {remedy}.", several.len()));
+        }
         let view = ScreenView::of(tree);
         let mut memory = self.memory.lock();
         // 5: enough to see what tells them apart.
@@ -144,11 +151,7 @@ impl Operator<'_> {
                 }
             })
             .collect();
-        missing(format!(
-            "{} elements have {selector}; say more about the one you mean (exact, id, near, below, inside). The first:\n{}",
-            several.len(),
-            shown.join("\n")
-        ))
+        missing(format!("{} elements have {selector}; {remedy}. The first:\n{}", several.len(), shown.join("\n")))
     }
 
     pub(super) fn id_of(&self, name: &str) -> Option<UiNodeId> {
@@ -156,6 +159,9 @@ impl Operator<'_> {
     }
 
     fn lost(&self, tree: &Tree, name: &str) -> ToolError {
+        if !self.may_show() {
+            return missing(format!("Element '{name}' not found in accessibility tree."));
+        }
         let view = ScreenView::of(tree);
         let mut memory = self.memory.lock();
         let was = memory.refs.find(name).map(|known| known.face.clone());

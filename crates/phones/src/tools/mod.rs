@@ -29,7 +29,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sinew_tool::{Args, Content, ErrorKind, NestedCalls, Outcome, ToolError};
+use sinew_tool::{Args, Content, ErrorKind, NestedCalls, Outcome, ToolAccess, ToolError};
 use tokio::time::Instant;
 
 use crate::control::PhoneShell;
@@ -203,6 +203,12 @@ impl Operator<'_> {
         }
     }
 
+    /// Whether this caller may read the screen: all text of it in answers and errors of tools that do something else is
+    /// shown to nobody else.
+    fn may_show(&self) -> bool {
+        ["get_screen", "find_elements"].iter().any(|tool| self.calls.access(tool) == ToolAccess::Free)
+    }
+
     /// Waits and shows, as asked. The action is done, so a failure here becomes part of the answer and not an error.
     async fn after_action(&self, options: &ActionOptions) -> Option<String> {
         if !options.settle && options.show == ReturnMode::Nothing {
@@ -213,6 +219,9 @@ impl Operator<'_> {
                 Ok(seen) => seen,
                 Err(error) => return Some(format!("done, but the screen cannot be read: {error}")),
             };
+        if options.show != ReturnMode::Nothing && !self.may_show() {
+            return Some("done; the screen is not shown to a caller who may not call get_screen".to_owned());
+        }
         let text = match options.show {
             ReturnMode::Nothing => return (!still).then(|| "the screen is still moving".to_owned()),
             ReturnMode::Diff => self.show_diff(&tree, options.budget),

@@ -240,9 +240,9 @@ async fn wait_for(
             return Ok((tree, index));
         }
         if Instant::now() >= deadline {
-            let name = one.title.as_deref().unwrap_or(&one.package);
             return Err(missing(format!(
-                "The shade does not show what is needed of '{name}'; the phone may be locked or group its notifications. Look with open_notifications and get_screen."
+                "The shade does not show what is needed of this notification of {}; the phone may be locked or group its notifications. Look with open_notifications and get_screen.",
+                one.package
             )));
         }
         tokio::time::sleep(Duration::from_millis(200)).await;

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use sinew_steps::{Limits, Observation, RunReport, StepHost, StepRecord, Steps, WrittenCall};
 use sinew_tool::outcome::ResourceBody;
-use sinew_tool::{Args, BoxFuture, Content, ErrorKind, LOOK, Outcome, PlannedCall, ToolError};
+use sinew_tool::{Args, BoxFuture, Content, ErrorKind, LOOK, Outcome, PlannedCall, ToolAccess, ToolError};
 use tokio::time::Instant;
 
 use super::args::{boolean, invalid, word};
@@ -20,6 +20,9 @@ const MAX_STEPS: usize = 20;
 /// Loops included.
 const MAX_EXECUTED: usize = 100;
 const MAX_ITEMS: usize = 50;
+
+/// Looks for an element where there is no `find_elements`.
+const COMPACT_LOOK: &str = "wait_for_element";
 
 /// A tool that takes this argument runs steps, and is not a step itself.
 pub(super) const STEPS: &str = "steps";
@@ -49,7 +52,7 @@ pub(super) async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
 
 fn check_tools(on: &Operator<'_>, steps: &Steps) -> Result<(), ToolError> {
     for WrittenCall { device, tool } in steps.calls() {
-        if tool != LOOK && !is_step(on, tool) {
+        if !is_step(on, tool) && !(tool == LOOK && is_step(on, COMPACT_LOOK)) {
             let message =
                 format!("'{tool}' cannot be a step; use the name of a tool of this phone other than run_steps");
             return Err(invalid(STEPS, message));
@@ -75,16 +78,17 @@ async fn look_compactly(on: &Operator<'_>, arguments: &Args) -> Result<Outcome, 
     let selector = arguments.get("selector").cloned().unwrap_or_default();
     let wanted = json!({"selector": selector, "timeout": 1});
     let wanted = wanted.as_object().cloned().unwrap_or_default();
-    match on.calls.call(Some(on.calls.device()), "wait_for_element", wanted).await {
+    match on.calls.call(Some(on.calls.device()), COMPACT_LOOK, wanted).await {
         Ok(found) => Ok(Outcome::json(json!({"elements": [found.structured]}))),
         Err(error) if error.kind == ErrorKind::Timeout => Ok(Outcome::json(json!({"elements": []}))),
         Err(error) => Err(error),
     }
 }
 
-/// Whether the phone offers a tool, and steps may call it.
+/// Whether the phone offers a tool to this caller, and steps may call it.
 fn is_step(on: &Operator<'_>, tool: &str) -> bool {
     table::find(tool).is_some_and(|row| row.profile <= on.profile && !row.runs_steps())
+        && on.calls.access(tool) != ToolAccess::Unknown
 }
 
 /// The screen, where the caller may see it.

@@ -184,7 +184,12 @@ async fn look_once(
     let own = node.text.as_deref().or(node.description.as_deref()).unwrap_or_default();
     match says {
         Some(part) if !own.to_lowercase().contains(&part.to_lowercase()) => {
-            Ok(Some(format!("the element says '{}'", own.chars().take(100).collect::<String>())))
+            let own: String = own.chars().take(100).collect();
+            Ok(Some(if on.may_show() {
+                format!("the element says '{own}'")
+            } else {
+                "the element says something else".to_owned()
+            }))
         }
         _ => Ok(None),
     }

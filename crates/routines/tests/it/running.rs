@@ -8,7 +8,7 @@ use std::time::Duration;
 use sinew_routines::run;
 use sinew_tool::{
     Args, BoxFuture, Call, Device, DeviceEvent, Effect, ErrorKind, NestedCalls, Outcome, PlannedCall, Silent,
-    ToolError, Value, json,
+    ToolAccess, ToolError, Value, json,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -38,6 +38,10 @@ impl NestedCalls for Resident {
 
     fn is_part(&self) -> bool {
         false
+    }
+
+    fn access(&self, _: &str) -> ToolAccess {
+        ToolAccess::Free
     }
 
     fn call<'a>(
