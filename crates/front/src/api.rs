@@ -210,7 +210,7 @@ pub(crate) async fn tools(
     Authenticated(who): Authenticated,
     query: Query,
 ) -> Response<Body> {
-    let listed = || -> Result<Tools, ToolError> {
+    let listed = async {
         let device = query.text("device").map(|text| front.gateway.seen_by(&who).device(text)).transpose()?;
         let device = device.map(|device| device.id);
         let shape = match (query.text("shape"), &device) {
@@ -221,14 +221,14 @@ pub(crate) async fn tools(
                 return Err(ToolError::new(ErrorKind::InvalidArguments, message));
             }
         };
-        let listing = front.listing(&who, shape.into());
+        let listing = front.listing(&who, shape.into()).await;
         let tools = listing.list.tools.iter().zip(&listing.simplified);
         let fitting = tools.filter(|(tool, _)| device.is_none() || tool.device == device);
-        Ok(Tools {
+        Ok::<Tools, ToolError>(Tools {
             tools: fitting.map(|(tool, simplified)| to_api::tool(tool, simplified, device.is_some())).collect(),
         })
     };
-    answer(listed())
+    answer(listed.await)
 }
 
 pub(crate) async fn call(

@@ -13,7 +13,8 @@ use tokio::time::timeout;
 use crate::id_scanner::IdScanner;
 use crate::memory::MemoryShare;
 use crate::state::FrontState;
-use crate::{inspect, lenient, message_memory, reply};
+use crate::{inspect, message_memory, reply};
+use sinew_tool::lenient;
 
 /// Bytes of a too large body that are read and discarded: most clients read the answer only after they have sent
 /// everything.

@@ -109,7 +109,7 @@ impl McpEndpoint {
         let session = session_of(&parts.headers).map(str::to_owned);
         if session.is_none()
             && let Some(fast_call) = FastCall::read(&parts.headers, &bytes)
-            && !self.front.listing(who, form).has_header_arguments
+            && !self.front.has_header_arguments(who, form)
         {
             let (parts, body) = fast_call.run(&self.front, who, form.shape, &self.stop).await.into_parts();
             return Response::from_parts(parts, Body::new(TrackedBody::new(body, (running, share))));

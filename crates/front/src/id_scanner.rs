@@ -3,7 +3,7 @@
 //! The message may be too long to keep, cut off, or not quite JSON, and its id may be a number that no integer type
 //! holds. So the scanner reads it piece by piece and keeps the id as text.
 
-use crate::lenient;
+use sinew_tool::lenient;
 
 /// Longer ids are not sent back.
 const MAX_ID: usize = 256;

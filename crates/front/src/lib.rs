@@ -28,7 +28,6 @@ mod image_size;
 // Public only for the fuzz targets.
 #[doc(hidden)]
 pub mod inspect;
-mod lenient;
 #[doc(hidden)]
 pub mod line_transport;
 mod listing;
@@ -59,8 +58,8 @@ use std::time::Duration;
 use sinew_gateway::Gateway;
 
 pub use hosts::is_host;
-pub use lenient::repair;
 pub use listing::{ListForm, Schemas};
+pub use sinew_tool::lenient::repair;
 pub use tls::TlsIdentity;
 pub use to_api::audit_check;
 pub use upgrade::PROTOCOL as STREAM_PROTOCOL;

@@ -19,11 +19,11 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use crate::batch::{self, BatchAnswers};
 use crate::id_scanner::IdScanner;
 use crate::inspect::{self, MessageError};
-use crate::lenient;
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::message_memory;
 use crate::outbox::Outbox;
 use crate::revision::Revision;
+use sinew_tool::lenient;
 
 /// Open requests of one client before the next is read. As many as one device takes.
 const MAX_OPEN: usize = 64;

@@ -1,7 +1,7 @@
 //! The tool list as MCP has it, in the form that a client chose.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
@@ -72,16 +72,13 @@ fn wrong(key: &str, choices: &str, given: &str) -> String {
 /// A tool list as MCP has it.
 pub(crate) struct McpToolList {
     pub list: Arc<ToolList>,
-    pub schemas: Schemas,
     pub tools: Vec<Tool>,
     /// What was simplified in the schemas of each tool.
     pub simplified: Vec<Vec<String>>,
-    /// Whether a tool has arguments that are also sent as headers.
-    pub has_header_arguments: bool,
 }
 
 impl McpToolList {
-    pub(crate) fn new(list: Arc<ToolList>, schemas: Schemas, known: &mut KnownSchemas) -> McpToolList {
+    pub(crate) fn new(list: Arc<ToolList>, schemas: Schemas, known: &KnownSchemas) -> McpToolList {
         let mut listed = ListedSchemas { known, here: HashMap::new() };
         let (tools, simplified): (Vec<Tool>, Vec<Vec<String>>) = list
             .tools
@@ -103,33 +100,51 @@ impl McpToolList {
             })
             .unzip();
         known.forget_unused();
-        let has_header_arguments = tools.iter().any(|tool| header_arguments::has_any(&tool.input_schema));
-        McpToolList { list, schemas, tools, simplified, has_header_arguments }
+        McpToolList { list, tools, simplified }
     }
 }
 
 /// The rewritten schemas of all lists, by what was rewritten. A list changes whenever a device comes or goes, and each
 /// schema is rewritten once all the same.
 #[derive(Default)]
-pub(crate) struct KnownSchemas {
-    rewritten: HashMap<(Digest, SchemaUse, Schemas), ListedSchema>,
+pub(crate) struct KnownSchemas(Mutex<RewrittenSchemas>);
+
+#[derive(Default)]
+struct RewrittenSchemas {
+    by_key: HashMap<SchemaKey, ListedSchema>,
     /// How many there were after the last time that unused ones were removed.
     kept: usize,
 }
 
+type SchemaKey = (Digest, SchemaUse, Schemas);
+
 impl KnownSchemas {
+    fn lock(&self) -> MutexGuard<'_, RewrittenSchemas> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A schema that is known, or that `rewrite` makes. Rewriting takes long, so others are not kept waiting for it.
+    fn get(&self, key: SchemaKey, rewrite: impl FnOnce() -> ListedSchema) -> ListedSchema {
+        let known = self.lock().by_key.get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let rewritten = rewrite();
+            self.lock().by_key.entry(key).or_insert(rewritten).clone()
+        })
+    }
+
     /// Removes what no list has any more, whenever there are twice as many as before.
-    fn forget_unused(&mut self) {
-        if self.rewritten.len() > 64.max(2 * self.kept) {
-            self.rewritten.retain(|_, listed| Arc::strong_count(&listed.schema) > 1);
-            self.kept = self.rewritten.len();
+    fn forget_unused(&self) {
+        let mut rewritten = self.lock();
+        if rewritten.by_key.len() > 64.max(2 * rewritten.kept) {
+            rewritten.by_key.retain(|_, listed| Arc::strong_count(&listed.schema) > 1);
+            rewritten.kept = rewritten.by_key.len();
         }
     }
 }
 
 /// The schemas of one list.
 struct ListedSchemas<'a> {
-    known: &'a mut KnownSchemas,
+    known: &'a KnownSchemas,
     /// By address: equal devices share theirs, and the list keeps every schema alive.
     here: HashMap<(usize, SchemaUse), ListedSchema>,
 }
@@ -149,10 +164,8 @@ struct ListedSchema {
 
 impl ListedSchemas<'_> {
     fn get(&mut self, schema: &Arc<Value>, schemas: Schemas, used: SchemaUse) -> ListedSchema {
-        let known = &mut self.known.rewritten;
         let here = self.here.entry((Arc::as_ptr(schema).addr(), used)).or_insert_with(|| {
-            let key = (Digest::of(schema), used, schemas);
-            known.entry(key).or_insert_with(|| ListedSchema::new(schema, schemas, used)).clone()
+            self.known.get((Digest::of(schema), used, schemas), || ListedSchema::new(schema, schemas, used))
         });
         here.clone()
     }
@@ -209,7 +222,7 @@ mod tests {
         let other = Arc::new(json!({"type": "object"}));
         let mut schemas = vec![shared; 500];
         schemas.push(other);
-        let listing = McpToolList::new(list(&schemas), Schemas::Portable, &mut KnownSchemas::default());
+        let listing = McpToolList::new(list(&schemas), Schemas::Portable, &KnownSchemas::default());
         assert_eq!(listing.tools.len(), 501);
         // One rewritten schema stands behind all of them.
         let first = &listing.tools[0].input_schema;
@@ -224,13 +237,13 @@ mod tests {
         let long = "Many words. ".repeat(200);
         tools.tools[0].tool.description = long.clone();
         let tools = Arc::new(tools);
-        let mut known = KnownSchemas::default();
-        let listing = McpToolList::new(tools.clone(), Schemas::Portable, &mut known);
+        let known = KnownSchemas::default();
+        let listing = McpToolList::new(tools.clone(), Schemas::Portable, &known);
         let text = listing.tools[0].description.as_deref().expect("a description");
         assert!(text.len() <= 1_026 && text.ends_with("… [shortened]\nAt least 1 member."), "{text}");
         let reported = "description: more than 1,024 characters, for OpenAI, Claude Code (cuts at 2,048)";
         assert_eq!(listing.simplified[0][0], reported);
-        let exact = McpToolList::new(tools, Schemas::Exact, &mut known);
+        let exact = McpToolList::new(tools, Schemas::Exact, &known);
         assert_eq!(exact.tools[0].description.as_deref(), Some(long.as_str()));
     }
 
@@ -238,29 +251,38 @@ mod tests {
     fn a_schema_is_not_rewritten_for_the_next_list() {
         // Each list has schemas of its own making, as folding makes them.
         let schema = |name: &str| Arc::new(json!({"type": "object", "properties": {name: {"format": "email"}}}));
-        let mut known = KnownSchemas::default();
-        let first = McpToolList::new(list(&[schema("a")]), Schemas::Portable, &mut known);
-        let second = McpToolList::new(list(&[schema("b"), schema("a")]), Schemas::Portable, &mut known);
+        let known = KnownSchemas::default();
+        let first = McpToolList::new(list(&[schema("a")]), Schemas::Portable, &known);
+        let second = McpToolList::new(list(&[schema("b"), schema("a")]), Schemas::Portable, &known);
         assert!(Arc::ptr_eq(&first.tools[0].input_schema, &second.tools[1].input_schema));
-        assert_eq!(known.rewritten.len(), 2);
-        let exact = McpToolList::new(list(&[schema("a")]), Schemas::Exact, &mut known);
+        assert_eq!(known.lock().by_key.len(), 2);
+        let exact = McpToolList::new(list(&[schema("a")]), Schemas::Exact, &known);
         assert_eq!(Value::Object((*exact.tools[0].input_schema).clone()), *schema("a"));
     }
 
     #[test]
+    fn a_schema_that_is_being_rewritten_keeps_no_other_list_waiting() {
+        let known = KnownSchemas::default();
+        let key = (Digest::of(&json!(1)), SchemaUse::Input, Schemas::Portable);
+        known.get(key, || {
+            let other = McpToolList::new(list(&[Arc::new(json!({"type": "object"}))]), Schemas::Portable, &known);
+            assert_eq!(other.tools.len(), 1);
+            ListedSchema::default()
+        });
+        assert_eq!(known.lock().by_key.len(), 2);
+    }
+
+    #[test]
     fn schemas_that_no_list_has_any_more_are_forgotten() {
-        let mut known = KnownSchemas::default();
-        let stays = McpToolList::new(
-            list(&[Arc::new(json!({"type": "object", "title": "stays"}))]),
-            Schemas::Portable,
-            &mut known,
-        );
+        let known = KnownSchemas::default();
+        let stays =
+            McpToolList::new(list(&[Arc::new(json!({"type": "object", "title": "stays"}))]), Schemas::Portable, &known);
         for number in 0..1_000 {
             let schema = Arc::new(json!({"type": "object", "title": number.to_string()}));
-            McpToolList::new(list(&[schema]), Schemas::Portable, &mut known);
+            McpToolList::new(list(&[schema]), Schemas::Portable, &known);
         }
-        assert!(known.rewritten.len() <= 65, "{}", known.rewritten.len());
-        let again = McpToolList::new(stays.list.clone(), Schemas::Portable, &mut known);
+        assert!(known.lock().by_key.len() <= 65, "{}", known.lock().by_key.len());
+        let again = McpToolList::new(stays.list.clone(), Schemas::Portable, &known);
         assert!(Arc::ptr_eq(&stays.tools[0].input_schema, &again.tools[0].input_schema));
     }
 }

@@ -175,12 +175,7 @@ impl ServerHandler for Mcp {
 
     /// Only used to compare arguments with headers, so tools without such arguments are not needed.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let listing = self.front.listing(self.who.as_deref()?, self.form);
-        if !listing.has_header_arguments {
-            return None;
-        }
-        let index = listing.tools.binary_search_by(|tool| tool.name.as_ref().cmp(name)).ok()?;
-        listing.tools.get(index).cloned()
+        self.front.tool_with_headers(self.who.as_deref()?, self.form, name)
     }
 
     async fn list_tools(
@@ -188,7 +183,8 @@ impl ServerHandler for Mcp {
         request: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let listing = self.front.listing(&*self.who(&cx.extensions)?, self.form);
+        let who = self.who(&cx.extensions)?;
+        let listing = self.front.listing(&who, self.form).await;
         let page = resources::page(
             "tools",
             &listing.tools,
@@ -199,7 +195,7 @@ impl ServerHandler for Mcp {
         let mut result = ListToolsResult::with_all_items(page.items.to_vec());
         let revision = Revision::of(&cx);
         result.tools.iter_mut().for_each(|tool| revision.trim(tool));
-        if listing.has_header_arguments && !revision.has_header_arguments() {
+        if !revision.has_header_arguments() && self.front.has_header_arguments(&who, self.form) {
             result.tools.iter_mut().for_each(listing::remove_header_marks);
         }
         result.next_cursor = page.next;

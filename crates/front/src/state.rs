@@ -2,15 +2,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::{Implementation, RequestStateCodec, RequestStateError, ServerCapabilities, ServerConfig};
+use rmcp::model::{Implementation, RequestStateCodec, RequestStateError, ServerCapabilities, ServerConfig, Tool};
 use serde_json::json;
-use sinew_gateway::{Gateway, Principal};
-use sinew_tool::Digest;
+use sinew_gateway::{Gateway, Principal, PublicTool, ToolList};
+use sinew_tool::{Digest, header_arguments};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::conformance::ConformanceFixture;
-use crate::listing::{KnownSchemas, ListForm, McpToolList};
+use crate::listing::{KnownSchemas, ListForm, McpToolList, Schemas};
 use crate::memory::MemoryBudget;
 use crate::{Front, FrontSettings};
 
@@ -29,13 +30,16 @@ pub(crate) struct FrontState {
     pub answers: MemoryBudget,
     pub fixture: Option<ConformanceFixture>,
     info: ServerConfig,
-    listings: Mutex<Listings>,
+    listings: Mutex<Vec<Arc<KeptListing>>>,
+    schemas: Arc<KnownSchemas>,
 }
 
-#[derive(Default)]
-struct Listings {
-    lists: Vec<Arc<McpToolList>>,
-    schemas: KnownSchemas,
+/// A list of a caller, in the form of MCP once somebody asks for that.
+struct KeptListing {
+    list: Arc<ToolList>,
+    schemas: Schemas,
+    has_header_arguments: bool,
+    made: OnceCell<Arc<McpToolList>>,
 }
 
 /// Every form, for models and for people, with a policy that shows eight kinds of callers different tools.
@@ -57,6 +61,7 @@ impl FrontState {
             info: info(fixture.as_ref()),
             fixture,
             listings: Default::default(),
+            schemas: Default::default(),
         }))
     }
 
@@ -75,19 +80,49 @@ impl FrontState {
         self.info.clone()
     }
 
-    /// The caller's tools as MCP lists them, made once per list, of schemas that are rewritten once for all lists.
-    pub(crate) fn listing(&self, who: &Principal, form: ListForm) -> Arc<McpToolList> {
+    /// The caller's tools as MCP lists them, made once per list, of schemas that are rewritten once for all lists. They
+    /// are rewritten elsewhere, so that other requests are answered meanwhile.
+    pub(crate) async fn listing(&self, who: &Principal, form: ListForm) -> Arc<McpToolList> {
+        let kept = self.kept_listing(who, form);
+        let make = || {
+            let (list, known) = (kept.list.clone(), self.schemas.clone());
+            move || Arc::new(McpToolList::new(list, form.schemas, &known))
+        };
+        let made = kept.made.get_or_init(|| async {
+            // It fails only while the program stops.
+            tokio::task::spawn_blocking(make()).await.unwrap_or_else(|_| make()())
+        });
+        made.await.clone()
+    }
+
+    /// Whether a tool of the caller has arguments that are also sent as headers.
+    pub(crate) fn has_header_arguments(&self, who: &Principal, form: ListForm) -> bool {
+        self.kept_listing(who, form).has_header_arguments
+    }
+
+    /// A tool of the caller that has arguments which are also sent as headers.
+    pub(crate) fn tool_with_headers(&self, who: &Principal, form: ListForm, name: &str) -> Option<Tool> {
+        let kept = self.kept_listing(who, form);
+        let public = kept.list.tools.iter().filter(|_| kept.has_header_arguments).find(|tool| tool.name == name)?;
+        let alone = ToolList { tools: vec![public.clone()], digest: kept.list.digest };
+        McpToolList::new(Arc::new(alone), form.schemas, &self.schemas).tools.pop()
+    }
+
+    fn kept_listing(&self, who: &Principal, form: ListForm) -> Arc<KeptListing> {
         let list = self.gateway.list(who, form.shape);
         let mut kept = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_wanted = |one: &&Arc<McpToolList>| Arc::ptr_eq(&one.list, &list) && one.schemas == form.schemas;
-        if let Some(listing) = kept.lists.iter().find(is_wanted) {
+        let is_wanted = |one: &&Arc<KeptListing>| Arc::ptr_eq(&one.list, &list) && one.schemas == form.schemas;
+        if let Some(listing) = kept.iter().find(is_wanted) {
             return listing.clone();
         }
-        let listing = Arc::new(McpToolList::new(list, form.schemas, &mut kept.schemas));
-        if kept.lists.len() == MAX_LISTINGS {
-            kept.lists.remove(0);
+        let has_header = |tool: &PublicTool| tool.tool.input_schema.as_object().is_some_and(header_arguments::has_any);
+        let has_header_arguments = list.tools.iter().any(has_header);
+        let listing =
+            Arc::new(KeptListing { list, schemas: form.schemas, has_header_arguments, made: OnceCell::new() });
+        if kept.len() == MAX_LISTINGS {
+            kept.remove(0);
         }
-        kept.lists.push(listing.clone());
+        kept.push(listing.clone());
         listing
     }
 }
@@ -120,10 +155,10 @@ mod tests {
         let gateway = Gateway::open(sinew_gateway::Settings::default()).expect("a gateway");
         let front = FrontState::new(Front { gateway, settings: FrontSettings::default() }).expect("a state");
         let [ada, bob] = ["ada", "bob"].map(|name| Principal::new(name, Role::Client));
-        let first = front.listing(&ada, Shape::Folded.into());
-        assert!(Arc::ptr_eq(&first, &front.listing(&ada, Shape::Folded.into())));
-        assert!(Arc::ptr_eq(&first, &front.listing(&bob, Shape::Folded.into())));
-        assert!(!Arc::ptr_eq(&first, &front.listing(&ada, Shape::Unfolded.into())));
+        let first = front.listing(&ada, Shape::Folded.into()).await;
+        assert!(Arc::ptr_eq(&first, &front.listing(&ada, Shape::Folded.into()).await));
+        assert!(Arc::ptr_eq(&first, &front.listing(&bob, Shape::Folded.into()).await));
+        assert!(!Arc::ptr_eq(&first, &front.listing(&ada, Shape::Unfolded.into()).await));
         assert_eq!(json!(first.tools[0].input_schema)["type"], "object");
     }
 }

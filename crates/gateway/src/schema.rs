@@ -93,7 +93,10 @@ pub(crate) fn output(schema: &Value, warnings: &mut Vec<String>) -> Option<Value
         warnings.push(format!("its output schema {reason} and was left out"));
         return None;
     }
-    Some(fix(schema, warnings))
+    let mut fixed = fix(schema, warnings);
+    // It is for arguments.
+    fixed.as_object_mut().into_iter().for_each(header_arguments::remove);
+    Some(fixed)
 }
 
 /// The argument that selects the device: `device`, or another word where the tool has its own.
@@ -449,6 +452,9 @@ mod tests {
         let mut warnings = Vec::new();
         let good = json!({"type": "object", "properties": {}});
         assert_eq!(output(&good, &mut warnings), Some(good));
+        let marked = json!({"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}});
+        let plain = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+        assert_eq!(output(&marked, &mut warnings), Some(plain));
         assert_eq!(output(&json!({"type": "array"}), &mut warnings), None);
         assert_eq!(output(&json!({"$ref": "#"}), &mut warnings), None);
         assert_eq!(warnings.len(), 2);

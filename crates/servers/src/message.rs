@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use sinew_tool::lenient::repair_text;
 use sinew_tool::text::{clip, log_line};
 use sinew_tool::{Value, json};
 
@@ -47,7 +48,7 @@ const MAX_ID_BYTES: usize = 256;
 impl ServerMessage {
     /// Reads one message or a batch.
     pub fn parse(text: &str) -> Result<Vec<ServerMessage>, String> {
-        let text = text.trim_matches(['\0', '\u{feff}']).trim();
+        let text = &*repair_text(text.trim_matches(['\0', '\u{feff}']).trim());
         tracing::debug!("received from a server: {}", log_line(text));
         let unreadable = |problem: String| format!("a message cannot be read ({problem}): {}", clip(text));
         let members: Vec<Members> = if text.starts_with('[') {
@@ -140,6 +141,14 @@ mod tests {
                 ServerMessage::parse(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)).expect("read");
             assert!(matches!(messages[..], [ServerMessage::Answer { id: 7, result: Ok(_) }]), "{id}");
         }
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_replaced() {
+        let text = r#"{"method":"notifications/message","params":{"data":"cut \ud83d"}}"#;
+        let messages = ServerMessage::parse(text).expect("read");
+        let [ServerMessage::Notification { params, .. }] = &messages[..] else { panic!("{messages:?}") };
+        assert_eq!(params["data"], "cut \u{fffd}");
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! What a gadget answered, as the result of a tool.
 
+use sinew_tool::lenient::repair_text;
 use sinew_tool::text::clip;
 use sinew_tool::{ErrorKind, Outcome, ToolError, Value};
 
 /// The whole answer, or the part that a JSON Pointer names.
 pub fn read(bytes: &[u8], pick: Option<&str>) -> Result<Outcome, ToolError> {
     let text = String::from_utf8_lossy(bytes);
-    let value: Option<Value> = serde_json::from_str(text.trim()).ok();
+    let value: Option<Value> = serde_json::from_str(&repair_text(text.trim())).ok();
     match (pick, value) {
         (None, Some(value @ Value::Object(_))) => Ok(Outcome::json(value)),
         (None, _) => Ok(Outcome::text(text)),

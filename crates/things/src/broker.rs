@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sinew_boards::broker::{Address, Connection, Disconnected, client_id};
 use sinew_mqtt::client::{BrokerPacket, Introduction, MqttMessage, Subscription};
+use sinew_tool::lenient::repair_text;
 use sinew_tool::text::log_line;
 use sinew_tool::{Announce, Device, DeviceEvent, Notice, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -146,7 +147,8 @@ impl ThingConnection {
             self.events += 1;
             if self.events <= MAX_EVENTS {
                 let text = String::from_utf8_lossy(&payload);
-                let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::String(text.into_owned()));
+                let body =
+                    serde_json::from_str(&repair_text(&text)).unwrap_or_else(|_| Value::String(text.into_owned()));
                 let notice = Notice { topic: topic.clone(), body: json!({"retained": retain, "payload": body}) };
                 announce(DeviceEvent::Said(device.clone() as Arc<dyn Device>, notice));
             }

@@ -17,6 +17,7 @@ pub mod error;
 pub mod family;
 pub mod finding;
 pub mod header_arguments;
+pub mod lenient;
 pub mod manifest;
 pub mod outcome;
 pub mod plain_http;

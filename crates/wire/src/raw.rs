@@ -4,8 +4,9 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use sinew_tool::lenient::repair_text;
 
 /// The members of these names, where `null` counts as absent.
 pub(crate) fn pick<'a, const N: usize>(
@@ -40,7 +41,12 @@ pub(crate) fn items(text: &str, limit: usize) -> Result<Vec<&RawValue>, serde_js
 
 /// A raw value as text, where it is a JSON string.
 pub(crate) fn string(raw: &RawValue) -> Option<String> {
-    serde_json::from_str(raw.get()).ok()
+    read(raw.get()).ok()
+}
+
+/// Reads a value whole, also where half a surrogate pair is in its texts. Raw values may have that.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    serde_json::from_str(&repair_text(text))
 }
 
 /// Whether a raw value is the string `word`, which has nothing in it to escape.

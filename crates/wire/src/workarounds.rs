@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use sinew_tool::text::{clean_line, clip};
 use sinew_tool::{Content, ErrorKind, Outcome, ToolError};
 
-use crate::raw::{is_word, items, pick, string};
+use crate::raw::{is_word, items, pick, read, string};
 
 /// A tool of firmware that never answers, because the board restarts.
 pub(crate) const REBOOT: &str = "self.reboot";
@@ -53,7 +53,7 @@ pub fn binary_json(bytes: &[u8]) -> Option<&[u8]> {
 
 /// A raw value as a tree; null where it nests too deeply.
 pub(crate) fn tree(raw: &RawValue) -> Value {
-    serde_json::from_str(raw.get()).unwrap_or_default()
+    read(raw.get()).unwrap_or_default()
 }
 
 // ---- errors ----
@@ -177,18 +177,22 @@ pub fn read_outcome(raw: &RawValue, tool: &str, noun: &str) -> Result<Outcome, T
         // Not an object, so it is text, a number, a boolean or an array.
         Err(_) => return Ok(bare_outcome(raw)),
     };
-    let content = match content {
+    let mut content = match content {
         None => Vec::new(),
         Some(content) => match items(content.get(), ITEMS) {
             Ok(items) => items.into_iter().map(|item| read_item(item, tool, noun)).collect::<Result<_, _>>()?,
             Err(_) => vec![read_item(content, tool, noun)?],
         },
     };
-    let structured =
-        structured.and_then(|structured| object_in(structured.get())).or_else(|| match content.as_slice() {
-            [Content::Text(text)] => object_in(text),
-            _ => None,
-        });
+    let object = structured.and_then(|structured| object_in(structured.get()));
+    // Most clients read the content alone, and only an object can be passed on beside it.
+    if let Some(raw) = structured.filter(|raw| content.is_empty() || (object.is_none() && !is_said(raw, &content))) {
+        content.push(Content::Text(raw.get().to_owned()));
+    }
+    let structured = object.or_else(|| match content.as_slice() {
+        [Content::Text(text)] => object_in(text),
+        _ => None,
+    });
     let meta = match meta.and_then(|meta| object_in(meta.get())) {
         Some(Value::Object(meta)) => meta,
         _ => Map::new(),
@@ -196,6 +200,16 @@ pub fn read_outcome(raw: &RawValue, tool: &str, noun: &str) -> Result<Outcome, T
     let outcome = Outcome { content, structured, meta };
     let failed = is_error.is_some_and(|flag| flag.get() == "true" || is_word(flag, "true"));
     if failed { Err(failure(outcome, tool, noun)) } else { Ok(outcome) }
+}
+
+/// Whether a text of the content is the same JSON.
+fn is_said(raw: &RawValue, content: &[Content]) -> bool {
+    let value = (raw.get().len() <= TREE_BYTES).then(|| tree(raw));
+    content.iter().any(|item| match item {
+        Content::Text(text) if text.len() > TREE_BYTES => text.trim() == raw.get(),
+        Content::Text(text) => read::<Value>(text).ok().is_some_and(|said| Some(said) == value),
+        _ => false,
+    })
 }
 
 fn bare_outcome(raw: &RawValue) -> Outcome {
@@ -220,7 +234,7 @@ fn failure(outcome: Outcome, tool: &str, noun: &str) -> ToolError {
 fn object_in(text: &str) -> Option<Value> {
     let trimmed = text.trim();
     let candidate = trimmed.starts_with('{') && trimmed.ends_with('}') && trimmed.len() <= TREE_BYTES;
-    candidate.then(|| serde_json::from_str(trimmed).ok())?
+    candidate.then(|| read(trimmed).ok())?
 }
 
 fn read_item(item: &RawValue, tool: &str, noun: &str) -> Result<Content, ToolError> {
@@ -289,6 +303,34 @@ mod tests {
 
     fn fault(error: Value) -> ToolError {
         Fault::read(&serde_json::value::to_raw_value(&error).unwrap()).into_error("t", "the board")
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_in_a_result_is_replaced() {
+        let read = |text: &str| {
+            read_outcome(&RawValue::from_string(text.to_owned()).unwrap(), "t", "the board").unwrap().joined_text()
+        };
+        assert_eq!(read(r#"{"content":[{"type":"text","text":"cut \ud83d"}]}"#), "cut \u{fffd}");
+        assert_eq!(read(r#""cut \ude00""#), "cut \u{fffd}");
+        let nested = r#"{"content":[{"type":"text","text":"{\"a\":\"\\ud83d\"}"}]}"#;
+        let outcome = read_outcome(&RawValue::from_string(nested.to_owned()).unwrap(), "t", "the board").unwrap();
+        assert_eq!(outcome.structured, Some(json!({"a": "\u{fffd}"})));
+    }
+
+    #[test]
+    fn structured_content_is_given_as_text_too() {
+        let read = |result: Value| outcome(result).map(|outcome| (outcome.joined_text(), outcome.structured)).unwrap();
+        let object = json!({"a": 1});
+        let both = (r#"{"a":1}"#.to_owned(), Some(object.clone()));
+        assert_eq!(read(json!({"structuredContent": object})), both);
+        assert_eq!(read(json!({"content": [], "structuredContent": object})), both);
+        assert_eq!(read(json!({"content": [], "structuredContent": [1, 2]})), ("[1,2]".to_owned(), None));
+        assert_eq!(read(json!({"structuredContent": "on"})), ("\"on\"".to_owned(), None));
+        let said = json!([{"type": "text", "text": "[1, 2]"}]);
+        assert_eq!(read(json!({"content": said, "structuredContent": [1, 2]})), ("[1, 2]".to_owned(), None));
+        let told = json!([{"type": "text", "text": "two"}]);
+        assert_eq!(read(json!({"content": told, "structuredContent": [1, 2]})), ("two\n[1,2]".to_owned(), None));
+        assert_eq!(read(json!({"content": told, "structuredContent": object})), ("two".to_owned(), Some(object)));
     }
 
     #[test]

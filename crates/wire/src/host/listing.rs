@@ -6,6 +6,7 @@ use sinew_tool::text::clip;
 use sinew_tool::{Audience, Effect, Tool, Toolset};
 
 use super::Limits;
+use crate::raw;
 
 /// A tool list while it is being read.
 pub struct ToolListing {
@@ -71,7 +72,7 @@ impl ToolListing {
             ));
             return false;
         }
-        let mut page: Value = match serde_json::from_str(page.get()) {
+        let mut page: Value = match raw::read(page.get()) {
             Ok(page) => page,
             Err(problem) => {
                 self.warn(format!("a page of the tool list cannot be read ({problem}); what was read so far is kept"));
@@ -226,6 +227,16 @@ mod tests {
         let tool = tools.find("a").unwrap();
         assert_eq!(tool.input_schema["properties"]["on"]["type"], "boolean");
         assert_eq!(tool.input_schema["properties"]["n"]["type"], "number");
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_costs_no_tool() {
+        let page = r#"{"tools": [{"name": "a", "description": "Cut \ud83d"}, {"name": "b"}], "nextCursor": ""}"#;
+        let mut listing = ToolListing::new();
+        assert!(!listing.read(&RawValue::from_string(page.to_owned()).unwrap(), &Limits::default()));
+        let (tools, warnings) = listing.finish();
+        assert_eq!((tools.find("a").unwrap().description.as_str(), warnings.len()), ("Cut \u{fffd}", 0));
+        assert!(tools.find("b").is_some());
     }
 
     #[test]

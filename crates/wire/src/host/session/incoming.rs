@@ -8,7 +8,7 @@ use sinew_tool::{ErrorKind, Notice, ToolError};
 use super::{Session, SessionPhase, UNPOLLED};
 use crate::host::requests::{AnswerOwner, RequestKind};
 use crate::host::{Event, Hello, Output, Transport};
-use crate::raw::{is_word, pick_all, present, string};
+use crate::raw::{is_word, pick_all, present, read, string};
 use crate::workarounds::{self, Fault, tree};
 
 /// The members that matter; `null` counts as absent, except for a result. An envelope and a bare JSON-RPC
@@ -147,7 +147,7 @@ impl Session {
         if text.len() > self.config.limits.notice_bytes {
             return self.too_large("hello", text.len());
         }
-        let body: Value = match serde_json::from_str(text) {
+        let body: Value = match read(text) {
             Ok(body) => body,
             Err(problem) => return self.garbled(&format!("a hello cannot be read: {problem}")),
         };
@@ -186,7 +186,7 @@ impl Session {
 
     /// Reports on other calls than the current one are late, and are ignored.
     fn hear_progress(&mut self, params: Option<&RawValue>) {
-        let params: Value = params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
+        let params: Value = params.and_then(|params| read(params.get()).ok()).unwrap_or_default();
         let current = self.requests.current.as_ref().map(|request| &request.what);
         let Some(RequestKind::Call { ticket, .. }) = current else { return };
         let (ticket, token) = (*ticket, params["progressToken"].as_u64());
@@ -228,7 +228,7 @@ impl Session {
         if size > self.config.limits.notice_bytes {
             return self.too_large(&topic, size);
         }
-        match serde_json::from_str(body) {
+        match read(body) {
             Ok(body) => {
                 self.stats.notices += 1;
                 self.say(Output::Event(Event::Notified(Notice { topic, body: shape(body) })));

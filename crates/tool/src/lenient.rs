@@ -1,4 +1,4 @@
-//! Repairs small faults in messages that real clients make.
+//! Repairs small faults in JSON that real clients and devices make.
 //!
 //! - A byte order mark before a message is skipped; some programs on Windows write one.
 //! - Half a surrogate pair in an escape sequence, as JavaScript's `slice` leaves it, becomes U+FFFD.
@@ -33,6 +33,16 @@ pub fn repair(message: &[u8]) -> Cow<'_, [u8]> {
     repaired
 }
 
+/// The JSON text without its faults; borrowed if it has none.
+pub fn repair_text(text: &str) -> Cow<'_, str> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match repair(text.as_bytes()) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        // Only ASCII was replaced, by ASCII.
+        Cow::Owned(repaired) => String::from_utf8(repaired).map_or(Cow::Borrowed(text), Cow::Owned),
+    }
+}
+
 /// The UTF-16 code unit of an escape such as `\u00e9` at `at`.
 fn code_unit(message: &[u8], at: usize) -> Option<u16> {
     let digits = message.get(at..at + 6)?.strip_prefix(b"\\u")?;
@@ -61,6 +71,7 @@ mod tests {
             ("\\", "\\"),
         ] {
             assert_eq!(repair(message.as_bytes()), expected.as_bytes(), "{message}");
+            assert_eq!(repair_text(message), expected, "{message}");
         }
     }
 
