@@ -9,7 +9,7 @@ use sinew_api::{Audit, AuditCheck, AuditEntry};
 use crate::args::{OutputFormat, ReachArgs};
 use crate::client::{GatewayClient, GatewayTarget, encode};
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, print_json, show_hidden};
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, print_json, say, show_hidden};
 
 /// How often `--follow` looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -65,6 +65,9 @@ pub async fn run(args: AuditArgs, printer: Printer) -> Result<(), CliError> {
     let mut last = records.last().map_or(0, |record| record.id);
     show(&records, &args, printer, true);
     if !args.follow {
+        if records.len() == args.limit {
+            say(&format!("These are the newest {}; --limit N shows more.", args.limit));
+        }
         return Ok(());
     }
     loop {

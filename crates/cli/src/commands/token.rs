@@ -44,13 +44,16 @@ async fn new(
         };
         say(&format!("The token is bound to {}; no other device can use it.", clean(&whom)));
     }
+    let label = answer.about.label.clone();
+    if answer.about.device.is_none() && label != request.label {
+        say(&format!(
+            "Another token is called {}, so this one is called {}; rules for the other do not hold for it.",
+            clean(&request.label),
+            clean(&label)
+        ));
+    }
     // The token alone on standard output, so that TOKEN=$(sinew token new …) works.
-    say(&format!(
-        "Token {} for the {} {}; it is shown only now:",
-        answer.about.id,
-        answer.about.role,
-        clean(&request.label)
-    ));
+    say(&format!("Token {} for the {} {}; it is shown only now:", answer.about.id, answer.about.role, clean(&label)));
     print_exact(&format!("{}\n", answer.token));
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use sinew_api::{Approvals, Explain, Explained, WaitingCall};
+use sinew_api::{Approvals, CallRequest, Explain, Explained, WaitingCall};
 
 use crate::args::CallArgs;
 use crate::client::{GatewayClient, GatewayTarget};
@@ -13,8 +13,6 @@ use crate::terminal::{Printer, ask, clean, interject};
 
 /// More lines of arguments would push the question off a small screen.
 const MOST_LINES: usize = 16;
-/// The clocks of the gateway and of this computer may differ by so much.
-const CLOCK_SKEW: Duration = Duration::from_secs(60);
 /// How long a call is silent before a caller who cannot see approvals is told of them.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often it is looked whether the call waits for approval.
@@ -59,11 +57,19 @@ pub async fn confirm(
     }
 }
 
+/// The calls of others that wait for approval before this one is made. Nobody but administrators sees any.
+pub async fn waiting_before(client: &mut GatewayClient, request: &CallRequest) -> Vec<String> {
+    let own = Value::Object(request.arguments.clone()).to_string();
+    // A call that is made again may wait already.
+    let is_own = |call: &WaitingCall| call.tool == request.tool && call.args == own;
+    let waiting = client.get::<Approvals>("/api/v1/approvals").await.map(|waiting| waiting.approvals);
+    waiting.into_iter().flatten().filter(|call| !is_own(call)).map(|call| call.id).collect()
+}
+
 /// Says of each call that waits for approval from now on how to approve it. It may be the caller's, or one that the
 /// caller's call makes. Never returns.
-pub async fn announce_waiting<Never>(target: &GatewayTarget) -> Never {
-    let since = jiff::Timestamp::now().as_millisecond() - CLOCK_SKEW.as_millis() as i64;
-    let mut announced: Vec<String> = Vec::new();
+pub async fn announce_waiting<Never>(target: &GatewayTarget, before: Vec<String>) -> Never {
+    let mut announced = before;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let looked = async { target.connect().await?.get::<Approvals>("/api/v1/approvals").await };
@@ -73,7 +79,7 @@ pub async fn announce_waiting<Never>(target: &GatewayTarget) -> Never {
             interject("No answer yet. If the call needs approval, an administrator finds it with `sinew approvals`.");
             return std::future::pending().await;
         };
-        for call in waiting.approvals.into_iter().filter(|call| call.at >= since) {
+        for call in waiting.approvals {
             if !announced.contains(&call.id) {
                 interject(&line(&call));
                 announced.push(call.id);

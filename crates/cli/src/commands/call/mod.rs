@@ -25,10 +25,11 @@ pub async fn run(args: CallArgs, printer: Printer) -> Result<(), CliError> {
         timeout_ms: args.timeout.map(|timeout| timeout.as_millis() as u64),
         confirmed,
     };
+    let before = consent::waiting_before(&mut client, &request).await;
     let answered = async {
         tokio::select! {
             answered = client.post("/api/v1/call", &request) => answered,
-            never = consent::announce_waiting(&target) => never,
+            never = consent::announce_waiting(&target, before) => never,
         }
     };
     let answered = printer.waiting(&format!("waiting for {}", args.device), answered).await;
