@@ -286,6 +286,13 @@ fn effect_rule(text: &str) -> EffectRule {
 }
 
 #[test]
+fn an_entry_that_names_no_effect_is_a_mistake() {
+    let problems = check_effects(&[effect_rule("tools = ['*unlock*']\n")]);
+    assert!(problems.len() == 1 && problems[0].message.contains("needs an `effect`"), "{problems:?}");
+    assert_eq!(check_effects(&[effect_rule("tools = ['*unlock*']\neffect = 'read'\n")]), []);
+}
+
+#[test]
 fn a_device_that_nobody_approved_gets_no_permission_by_what_it_says_of_itself() {
     let stranger = DeviceFacts { id: "lamp-1", name: None, kind: "lamp", labels: &[], approved: false, ..door() };
     let hinted = ToolFacts { hints: Hints { read_only: Some(true), ..Hints::default() }, ..tool("get_all", None) };

@@ -232,6 +232,40 @@ fn steps_on_a_phone_are_decided_and_recorded_one_by_one() {
 }
 
 #[test]
+fn whoever_may_not_look_at_a_screen_reads_it_nowhere() {
+    let state = tempfile::tempdir().expect("a folder");
+    let file = state.path().join("sinew.toml");
+    let looks =
+        "'get_screen', 'find_elements', 'get_accessibility_tree', 'capture_screenshot', 'get_element', 'wait_*'";
+    let policy = format!("[[policy.rules]]\nid = 'blind'\nwho = ['role:client']\ntools = [{looks}]\ndo = 'deny'\n");
+    std::fs::write(&file, policy).expect("written");
+    let gateway = TestGateway::open("demo", state, &["--config", &file.display().to_string()]);
+    gateway.run(&["call", "virtual-phone", "open_app", "app=Notes"]).ok();
+    let seen = gateway.run(&["call", "virtual-phone", "click_element", "selector={\"text\":\"New\",\"exact\":true}"]);
+    assert!(seen.code != 0 && seen.err.contains("New note"), "an administrator is told what is like it: {seen:?}");
+    let token = gateway.json(&["token", "new", "--client", "blind"])["token"].as_str().expect("a token").to_owned();
+    let call = |tool: &str, arguments: Value| {
+        let given = arguments.to_string();
+        gateway.run(&["call", "virtual-phone", tool, "--args", &given, "--token", &token])
+    };
+    for (tool, arguments) in [
+        ("click_element", json!({"selector": {"text": "New", "exact": true}})),
+        ("click_element", json!({"selector": {"class": "View"}})),
+        ("click_element", json!({"element_id": "e1", "return": "screen"})),
+        ("press_home", json!({"return": "diff"})),
+        ("open_app", json!({"app": "Notes", "return": "screen"})),
+        (
+            "run_steps",
+            json!({"steps": [{"tool": "click_element", "arguments": {"selector": {"text": "New", "exact": true}}}]}),
+        ),
+    ] {
+        let answer = call(tool, arguments);
+        let told = format!("{}{}", answer.out, answer.err);
+        assert!(!told.contains("New note") && !told.contains("app dev.sinew") && !told.contains('@'), "{tool}: {told}");
+    }
+}
+
+#[test]
 fn a_review_writes_what_is_chosen_into_the_file() {
     let gateway = RuledGateway::serve("");
     let unmarked = |gateway: &RuledGateway| gateway.json(&["policy", "review"])["tools"].as_array().map_or(0, Vec::len);
