@@ -52,7 +52,7 @@ pub(super) async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
 
 fn check_tools(on: &Operator<'_>, steps: &Steps) -> Result<(), ToolError> {
     for WrittenCall { device, tool } in steps.calls() {
-        if !is_step(on, tool) && !(tool == LOOK && is_step(on, COMPACT_LOOK)) {
+        if !(is_step(on, tool) || tool == LOOK && is_step(on, COMPACT_LOOK)) {
             let message =
                 format!("'{tool}' cannot be a step; use the name of a tool of this phone other than run_steps");
             return Err(invalid(STEPS, message));
