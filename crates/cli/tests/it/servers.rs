@@ -43,7 +43,7 @@ fn a_server_of_the_configuration_is_called_keeps_its_name_and_follows_the_file()
     // A mistake changes nothing; a server that is gone from the file leaves, and comes back with it.
     write(&path, "[[servers]]\nurl = 'nonsense'\n");
     assert_eq!(gateway.json(&["call", "kiln", "temperature"])["content"][0]["text"], "21");
-    write(&path, "");
+    write(&path, "# no servers\n");
     gateway.wait_for("kiln", "away");
     write(&path, &listed);
     gateway.wait_for("kiln", "ready");

@@ -12,7 +12,7 @@ const USES: &[(&str, &[&str])] = &[
     ("wire", &["tool"]),
     ("spec", &["schema", "tool"]),
     ("policy", &["tool"]),
-    ("gateway", &["tool", "spec", "schema", "policy"]),
+    ("gateway", &["tool", "spec", "schema", "policy", "steps"]),
     ("steps", &["tool"]),
     ("phones", &["tool", "steps"]),
     ("apps", &["tool", "phones"]),

@@ -117,7 +117,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "run_steps",
-            description: "Run up to 20 steps in order: {tool, arguments, as}, or {expect: {screen: selector}, within}, if/then/else, each/do, wait, return. Stops at the first failure and shows the screen.",
+            description: "Run up to 20 steps: {tool, arguments, as}, {expect: {screen: selector}, within}, if/then/else, each/do, wait, return. Ends at a failure and shows the screen.",
             arguments: &[
                 ToolArgument::new(
                     "steps",

@@ -63,7 +63,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "wait_for_element",
-            description: "Wait until an element appears; fails when the time is up.",
+            description: "Wait until an element appears, within the timeout.",
             arguments: &[
                 SELECTOR,
                 BY,
