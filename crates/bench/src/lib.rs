@@ -18,7 +18,6 @@ mod plot;
 mod process;
 mod report;
 mod request;
-mod routines;
 mod servers;
 mod soak;
 mod specifications;
@@ -94,7 +93,6 @@ pub enum Stage {
     Phones,
     Apps,
     Specifications,
-    Routines,
     Fleet(u32),
     Mqtt,
     Crowd(u32),
@@ -115,7 +113,6 @@ impl Stage {
             Stage::Phones => "using phones",
             Stage::Apps => "looking for apps",
             Stage::Specifications => "checking specifications",
-            Stage::Routines => "running routines",
             Stage::Fleet(_) => "gathering a fleet",
             Stage::Mqtt => "calling boards on MQTT",
             Stage::Crowd(_) => "gathering a crowd",
@@ -159,7 +156,6 @@ impl Bench {
                 Stage::Phones,
                 Stage::Apps,
                 Stage::Specifications,
-                Stage::Routines,
             ]
         });
         Ok(Bench { plan, stages, scratch: Scratch::new()?, report: Report::default(), seed, plot })
@@ -181,7 +177,6 @@ impl Bench {
             Stage::Phones => phones::measure(plan, scratch, report).await,
             Stage::Apps => apps::measure(plan, scratch, report).await,
             Stage::Specifications => specifications::measure(plan, scratch, report).await,
-            Stage::Routines => routines::measure(plan, scratch, report).await,
             Stage::Fleet(count) => fleet::measure(count, plan, scratch, report).await,
             Stage::Mqtt => fleet::measure_mqtt(plan, scratch, report).await,
             Stage::Crowd(count) => crowd::measure(count, plan, scratch, report).await,
