@@ -64,7 +64,8 @@ impl RunHost {
                         () = self.run.cancel.cancelled() => return Err(cancelled("before")),
                     }
                 }
-                decided => return decided,
+                // An approval that comes with a cancellation approves nothing any more.
+                decided => return self.check().and(decided),
             }
         }
     }
