@@ -145,7 +145,7 @@ for (const mode of ["legacy", { pin: "2026-07-28" }]) {
     const calling = caller.callTool({ name: "careful", arguments: { title: "notes", text: "x" } });
     await approve("careful");
     // What is closed is known after the first step only.
-    await approve("careful (steps of a routine)");
+    await approve("careful");
     const result = await calling;
     assert.ok(!result.isError, text(result));
     assert.equal((await count()) - before, 1);
