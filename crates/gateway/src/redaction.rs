@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 use sinew_policy::RedactionRule;
+pub(crate) use sinew_tool::REDACTED;
 use sinew_tool::{Args, json};
-
-/// What stands in the place of a secret.
-pub(crate) const REDACTED: &str = "[redacted]";
 
 /// Steps through schema and arguments together. A schema that needs more loses all its arguments.
 const MAX_STEPS: u32 = 10_000;

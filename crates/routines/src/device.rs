@@ -180,8 +180,8 @@ fn info(problems: &[String]) -> DeviceInfo {
     }
 }
 
-/// Its key and id.
-pub(crate) const DEVICE: &str = "routines";
+/// The key and id of the device whose tools are the routines.
+pub const DEVICE: &str = "routines";
 
 const GET_RUN: &str = "get_run";
 const CANCEL_RUN: &str = "cancel_run";

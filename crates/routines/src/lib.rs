@@ -16,7 +16,7 @@ mod runs;
 mod template;
 mod yaml;
 
-pub use device::is_routine_name;
+pub use device::{DEVICE, is_routine_name};
 pub use folder::{EffectOf, run};
 pub use recording::{RecordedCall, record};
 pub use routine::{LIMITS, Routine, RoutineProblem};

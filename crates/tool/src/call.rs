@@ -15,6 +15,9 @@ use crate::outcome::Outcome;
 /// The arguments of a call, by name.
 pub type Args = Map<String, Value>;
 
+/// What stands in the place of a secret wherever calls are kept or shown.
+pub const REDACTED: &str = "[redacted]";
+
 /// A call of one tool of a device.
 #[derive(Clone)]
 pub struct Call {

@@ -179,7 +179,9 @@ async fn wait_for_devices(server: &GatewayServer) -> Result<(), CliError> {
         loop {
             let devices = server.gateway.devices();
             let ready = |key: &str| devices.iter().any(|device| device.key.0 == key && device.is_ready());
-            if BOARDS.iter().all(|(_, hardware_id)| ready(&format!("board:{hardware_id}"))) && ready("routines") {
+            if BOARDS.iter().all(|(_, hardware_id)| ready(&format!("board:{hardware_id}")))
+                && ready(sinew_routines::DEVICE)
+            {
                 return;
             }
             watch.next().await;

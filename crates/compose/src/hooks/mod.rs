@@ -7,16 +7,14 @@ mod run;
 mod webhook;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use sinew_steps::{Limits, Steps};
-use std::time::Duration;
 
 pub(crate) use run::run;
 use webhook::Webhook;
 
-/// The device whose tools are the routines.
-const ROUTINES: &str = "routines";
 /// The name of the event in conditions and arguments.
 const EVENT: &str = "event";
 /// A condition and one call.
@@ -91,7 +89,7 @@ impl HookPlan {
                 return Err("expected either `run`, the name of a routine, or `url`".to_owned());
             }
             (Some(routine), None) => {
-                let call = json!({"call": routine, "device": ROUTINES, "arguments": config.arguments});
+                let call = json!({"call": routine, "device": sinew_routines::DEVICE, "arguments": config.arguments});
                 (call, None)
             }
             (None, Some(url)) => {

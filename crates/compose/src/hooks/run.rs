@@ -10,7 +10,7 @@ use sinew_tool::{Args, BoxFuture, ErrorKind, Outcome, ToolError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{EVENT, HookPlan, LIMITS, ROUTINES};
+use super::{EVENT, HookPlan, LIMITS};
 use crate::relay::is_selected;
 
 /// In the audit.
@@ -159,7 +159,7 @@ impl StepHost for HookHost<'_> {
             let request = Request::new(self.hook.who.clone(), tool, arguments.clone(), DOOR);
             match device {
                 // Looks for a condition are not what the hook does.
-                Some(ROUTINES) if !self.hook.may_act() => Ok(Outcome::text("left out")),
+                Some(sinew_routines::DEVICE) if !self.hook.may_act() => Ok(Outcome::text("left out")),
                 Some(device) => self.hook.gateway.call_on(device, request).await,
                 None => Err(ToolError::new(ErrorKind::InvalidArguments, "a condition on a screen names its device")),
             }

@@ -1,5 +1,7 @@
 //! Events posted to another service.
 
+use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -8,8 +10,6 @@ use sinew_fetch::header::CONTENT_TYPE;
 use sinew_fetch::{AllowedHosts, HeaderMap, HeaderName, HeaderValue, HttpClient, HttpUrl, Method};
 use sinew_gateway::{Gateway, Principal, StoredEvent};
 use sinew_tool::Value;
-use std::fmt::Write as _;
-use std::sync::Arc;
 
 /// A service that takes longer is not waited for.
 const LONGEST: Duration = Duration::from_secs(10);

@@ -1,8 +1,7 @@
 //! Which values of recorded calls become parameters.
 
 use serde_json::{Value, json};
-
-use super::REDACTED;
+use sinew_tool::REDACTED;
 
 /// Arguments that hold what somebody wrote.
 const WRITTEN: [&str; 15] = [

@@ -8,12 +8,10 @@ mod file;
 mod inputs;
 
 use serde_json::{Map, Value};
-use sinew_tool::Args;
+use sinew_tool::{Args, REDACTED};
 
 use inputs::{Inputs, Parameter};
 
-/// Text that stands for a secret in the journal.
-const REDACTED: &str = "[redacted]";
 /// As many as one file may have, with an expectation after each.
 const MAX_CALLS: usize = 100;
 

@@ -73,7 +73,13 @@ impl NestedCalls for Resident {
             true => Err(ToolError::new(ErrorKind::ApprovalNeeded, "a person must approve it")),
             false => Ok(()),
         };
-        Box::pin(std::future::ready(answer))
+        Box::pin(async move {
+            // A person is waited for, as long as a gateway does.
+            if asks {
+                tokio::time::sleep(Duration::from_secs(2)).await;
+            }
+            answer
+        })
     }
 
     fn within(&self, _: Duration) -> Arc<dyn NestedCalls> {
@@ -230,6 +236,19 @@ async fn files_are_followed_and_a_mistake_keeps_the_last_good_form() {
     }
     std::fs::remove_dir(bench.folder.path()).unwrap();
     assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Left(..))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_repeated_while_a_person_is_asked_joins_the_run_and_may_leave_it() {
+    let bench = Bench::with(&[("leave", "- call: count\n- call: unlock\n- return: {open: true}")]).await;
+    let again = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::timeout(Duration::from_secs(1), bench.call("leave", json!({}))).await.unwrap_err();
+        *bench.house.is_approved.lock().unwrap() = true;
+    };
+    let (first, ()) = tokio::join!(bench.call("leave", json!({})), again);
+    assert_eq!(first.unwrap().structured, Some(json!({"open": true})));
+    assert_eq!(bench.calls().len(), 2, "{:?}", bench.calls());
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use sinew_api::{Explain, Explained};
-use sinew_routines::{Routine, is_routine_name, new_from_template};
+use sinew_routines::{DEVICE, Routine, is_routine_name, new_from_template};
 use sinew_steps::{RunReport, StepRecord};
 use sinew_tool::{ErrorKind, ToolError, ToolUse};
 
@@ -20,9 +20,6 @@ use crate::args::{CallArgs, ReachArgs};
 use crate::client::{GatewayClient, GatewayTarget};
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, print_json};
-
-/// The device whose tools are the routines.
-const DEVICE: &str = "routines";
 
 /// The verdict about a tool or a device that is not there.
 const UNKNOWN: &str = "unknown";
@@ -53,7 +50,7 @@ enum RoutineCommand {
     Record(recording::RecordArgs),
     /// Run all routines of a directory, on several devices at once, and report
     Test(suite::SuiteArgs),
-    /// Run a routine and print each step: a file, or one of the running gateway by its name
+    /// Run a routine of the gateway by its name, or the steps of a file one by one
     Run {
         /// Name of a routine, or a file
         #[arg(value_name = "NAME|FILE")]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 use sinew_api::{Journal, JournalCall, RecordJournal};
-use sinew_routines::{RecordedCall, Routine, record};
+use sinew_routines::{DEVICE, RecordedCall, Routine, record};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::playing::{example_arguments, play};
@@ -94,7 +94,7 @@ async fn recorded_calls(
     let journal: Journal = client.get(&format!("/api/v1/journal?after={after}&limit={MOST_CALLS}{device}")).await?;
     let is_wanted = |call: &JournalCall| {
         let is_callers = args.who.as_ref().is_none_or(|who| *who == call.principal);
-        is_callers && !call.nested && call.error.is_none() && call.device != super::DEVICE
+        is_callers && !call.nested && call.error.is_none() && call.device != DEVICE
     };
     let mut calls = Vec::new();
     for call in journal.calls.into_iter().filter(is_wanted) {
