@@ -1,7 +1,9 @@
 //! Routines through the real program: the demo's, one's own, and what goes wrong.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::process::Stdio;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -159,6 +161,75 @@ fn an_event_of_a_board_starts_a_routine_as_a_caller_of_its_own() {
         assert!(Instant::now() < ends, "{audit}");
         std::thread::sleep(Duration::from_millis(100));
     }
+}
+
+/// Takes requests and keeps each as it came, until the receiving end is dropped.
+fn receiver() -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/events", listener.local_addr().expect("an address"));
+    let (sender, received) = mpsc::channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut request = String::new();
+            let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
+            while !request.ends_with("\r\n\r\n") && reader.read_line(&mut request).is_ok_and(|read| read > 0) {}
+            let length = request.to_lowercase().split("content-length: ").nth(1).map(|rest| rest.to_owned());
+            let length = length.and_then(|rest| rest.lines().next()?.trim().parse().ok()).unwrap_or(0);
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).expect("a body");
+            request.push_str(&String::from_utf8_lossy(&body));
+            let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+            if sender.send(request).is_err() {
+                return;
+            }
+        }
+    });
+    (url, received)
+}
+
+#[test]
+fn a_web_hook_posts_what_its_condition_and_its_rights_let_through() {
+    let (url, received) = receiver();
+    let state = tempfile::tempdir().expect("a folder");
+    let config = state.path().join("sinew.toml");
+    // The first two events do not fit, so they do not count; `blind` may not see the board.
+    let text = format!(
+        r#"
+        [[hooks]]
+        name = "third"
+        event = "notifications/relay_*"
+        when = {{value = "${{event.body.channel}}", is = 3}}
+        url = "{url}"
+        secret = "s3cret"
+        per-minute = 1
+        [[hooks]]
+        name = "blind"
+        event = "*"
+        url = "{url}?blind"
+        [[policy.rules]]
+        id = "no-hearing"
+        who = ["hook:blind"]
+        on = ["device:board-000001"]
+        do = "deny"
+        "#
+    );
+    std::fs::write(&config, text).expect("written");
+    let config = config.display().to_string();
+    let gateway = TestGateway::open("serve", state, &["--config", &config]);
+    let (devices, token) = (gateway.devices_url().to_owned(), gateway.own_token());
+    let board = ["sim", "board", "--kind", "relay", "--connect", &devices, "--token", &token, "--first", "1"];
+    let _board = Process::start(sinew(gateway.state.path()).args(board));
+    gateway.wait_for("02:51:00:00:00:01", "ready");
+    for channel in ["channel=1", "channel=2", "channel=3"] {
+        gateway.run(&["call", "board-000001", "self.set_relay", channel, "on=true", "--yes"]).ok();
+    }
+    let posted = received.recv_timeout(Duration::from_secs(60)).expect("a post");
+    assert!(posted.starts_with("POST /events HTTP/1.1") && posted.contains("\"channel\":3"), "{posted}");
+    assert!(posted.to_lowercase().contains("sinew-signature: t="), "{posted}");
+    // The next one fits and comes too soon; nothing else was posted, by neither hook.
+    gateway.run(&["call", "board-000001", "self.set_relay", "channel=3", "on=false", "--yes"]).ok();
+    gateway.run(&["call", "board-000001", "self.get_relays"]).ok();
+    assert_eq!(received.recv_timeout(Duration::from_secs(2)), Err(mpsc::RecvTimeoutError::Timeout));
 }
 
 #[test]
