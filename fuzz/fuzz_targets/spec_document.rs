@@ -9,7 +9,7 @@ use sinew_tool::finding::report::{self, ReportFormat};
 
 fuzz_target!(|input: &[u8]| {
     let document = Document::from_bytes(input);
-    let findings = lint::check(&document, &LintConfig::default());
+    let checked = lint::CheckedDocument::new("fuzzed.md".to_owned(), document.clone(), &LintConfig::default());
     for format in [
         ReportFormat::People { color: false },
         ReportFormat::Json,
@@ -17,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
         ReportFormat::Github,
         ReportFormat::Junit,
     ] {
-        report::render(format, &lint::LINTER, &[document.report("fuzzed.md", &findings)]);
+        report::render(format, &lint::LINTER, &[checked.report()]);
     }
     lint::fix(&document.text, &LintConfig::default());
     print::render_html("fuzzed", &document.intro, &document.tools);

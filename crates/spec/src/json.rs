@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 use sinew_tool::finding::Span;
 
 /// The limit of serde_json.
-const MAX_DEPTH: usize = 128;
+pub(crate) const MAX_DEPTH: usize = 128;
 
 #[derive(Clone, Debug)]
 pub struct JsonNode {
@@ -217,7 +217,7 @@ impl JsonNode {
 }
 
 /// The bytes of a string that cannot be copied as they are.
-const ENDS_PLAIN: [bool; 256] = {
+pub(crate) const ENDS_PLAIN: [bool; 256] = {
     let mut ends = [false; 256];
     let mut control = 0;
     while control < 0x20 {

@@ -23,6 +23,7 @@ mod json;
 pub mod lint;
 pub mod lock;
 mod model;
+mod outline;
 pub mod print;
 pub mod read;
 mod schema;

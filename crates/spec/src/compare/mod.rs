@@ -3,13 +3,14 @@
 //! Inputs may widen and outputs may narrow; everything else breaks somebody. `schema` walks two JSON
 //! Schemas together, `plain` and `rewrite` bring those that mean the same to the same form,
 //! `keywords`, `members` and `combined` know what each keyword allows, `texts` compares what documents
-//! say beyond their schemas; this file compares tools, names, hints and versions. A change that a keyword reports
+//! say beyond their schemas, `lists` reads of two lists only what differs; this file compares tools, names, hints and versions. A change that a keyword reports
 //! is taken back where `inclusion` proves that the schemas accept the same values all the same (`proofs`); what
 //! neither decides is undecided, which needs the same version as a breaking change.
 
 mod combined;
 mod inclusion;
 mod keywords;
+mod lists;
 mod members;
 mod numbers;
 mod plain;
@@ -27,13 +28,12 @@ use serde_json::{Value, json};
 use sinew_tool::text::clip;
 use sinew_tool::{Audience, Digest, Tool, Version};
 
-use crate::cores::{on_all_cores, on_two_cores};
-use crate::json;
+use crate::cores::on_all_cores;
 use crate::model::{SchemaRole, ToolSpecification};
+use crate::read::Document;
 use crate::read::prose::one_line;
-use crate::read::skim::{self, RawTool};
-use crate::read::{Document, listing};
 use keywords::equal;
+pub use lists::diff_lists;
 use schema::deltas;
 
 /// What a change means for callers.
@@ -252,11 +252,6 @@ impl<'a> Subject<'a> {
         Subject { tool: Cow::Owned(spec.to_tool()), spec: Some(spec) }
     }
 
-    fn of_raw(tool: &RawTool<'_>) -> Option<Subject<'a>> {
-        let spec = listing::spec(json::read_strict(tool.text)?).ok()?;
-        Some(Subject::of_spec(Cow::Owned(spec)))
-    }
-
     fn diff(&self, new: &Subject<'_>) -> Vec<Change> {
         let mut changes = diff_tool(&self.tool, &new.tool);
         if let (Some(old), Some(new)) = (&self.spec, &new.spec) {
@@ -266,49 +261,44 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Both versions of a tool; `None` where nothing can have changed.
+type SubjectPair<'a> = Option<(Subject<'a>, Subject<'a>)>;
+
 /// Everything that changed between two documents: their tools, and what only documents say.
 pub fn diff_documents(old: &Document, new: &Document) -> Comparison {
-    let Ok(comparison) = diff_all(
-        old.tools.iter().map(|spec| (spec.name.as_str(), spec)),
-        new.tools.iter().map(|spec| (spec.name.as_str(), spec)),
-        |spec| Ok::<_, Infallible>(Subject::of_spec(Cow::Borrowed(spec))),
-    );
-    comparison
+    diff_loaded(&old.tools, &new.tools, |spec| &spec.name, |spec| Subject::of_spec(Cow::Borrowed(spec)))
 }
 
 /// Everything that changed between two sets of tools.
 pub fn diff(old: &[Tool], new: &[Tool]) -> Comparison {
-    let Ok(comparison) = diff_all(
-        old.iter().map(|tool| (tool.name.as_str(), tool)),
-        new.iter().map(|tool| (tool.name.as_str(), tool)),
-        |tool| Ok::<_, Infallible>(Subject::of_tool(tool)),
-    );
+    diff_loaded(old, new, |tool| &tool.name, Subject::of_tool)
+}
+
+fn diff_loaded<'a, T: Sync>(
+    old: &'a [T],
+    new: &'a [T],
+    name: fn(&T) -> &str,
+    subject: impl Fn(&'a T) -> Subject<'a> + Sync,
+) -> Comparison {
+    let load_pair = |one, two| Ok::<_, Infallible>(Some((subject(one), subject(two))));
+    let named = |tool| (name(tool), tool);
+    let Ok(comparison) = diff_all(old.iter().map(named), new.iter().map(named), load_pair, |tool| Ok(subject(tool)));
     comparison
 }
 
-/// Like [`diff_documents`] for the texts of two tool lists, of which only the two versions of one tool are in memory at
-/// a time. `None` if a text is not such a list or there is anything wrong with it: then read it as a document.
-pub fn diff_lists(old: &str, new: &str) -> Option<Comparison> {
-    let (old, new) = on_two_cores(|| skim::tools(old), || skim::tools(new));
-    let (old, new) = (old?, new?);
-    diff_all(old.iter().map(|tool| (tool.name, tool)), new.iter().map(|tool| (tool.name, tool)), |tool| {
-        Subject::of_raw(tool).ok_or(())
-    })
-    .ok()
-}
-
-/// Compares the tools of both sides by their names; `load` makes one ready when its turn comes.
+/// Compares the tools of both sides by their names; `load_pair` and `load` make them ready when their turn comes.
 fn diff_all<'a, T: Copy + Send + Sync, E: Send>(
     old: impl DoubleEndedIterator<Item = (&'a str, T)>,
     new: impl DoubleEndedIterator<Item = (&'a str, T)>,
-    load: impl Fn(T) -> Result<Subject<'a>, E> + Sync,
+    load_pair: impl Fn(T, T) -> Result<SubjectPair<'a>, E> + Sync,
+    load: impl Fn(T) -> Result<Subject<'a>, E>,
 ) -> Result<Comparison, E> {
     // Of two tools with one name the first counts, as for callers.
     let (before, after): (BTreeMap<&str, T>, BTreeMap<&str, T>) = (old.rev().collect(), new.rev().collect());
     let kept: Vec<(&str, T, T)> =
         before.iter().filter_map(|(name, one)| Some((*name, *one, *after.get(name)?))).collect();
     let compared = on_all_cores(&kept, |(name, one, two)| {
-        let (one, two) = (load(*one)?, load(*two)?);
+        let Some((one, two)) = load_pair(*one, *two)? else { return Ok((Vec::new(), None)) };
         let changes = one.diff(&two);
         let bump = Bump::of(changes.iter().map(|change| change.impact).max());
         let version = || VersionCheck::new(name, bump, one.tool.version.clone(), two.tool.version.clone());

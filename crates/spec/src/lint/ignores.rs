@@ -5,6 +5,7 @@
 //! to the whole document.
 
 use super::{Reporter, rule, rules};
+use crate::read::{Document, Format};
 use sinew_tool::finding::{Finding, Findings, Rule, Span};
 use sinew_tool::text::clip;
 
@@ -39,7 +40,9 @@ pub(super) fn apply(reporter: &mut Reporter<'_>) {
     }
     kept.count_more(findings.more());
     reporter.findings = kept;
-    for ignore in ignores.iter().filter(|ignore| !ignore.used) {
+    // Whether another document uses a name is not known yet.
+    let is_unused = |ignore: &&Ignore| !ignore.used && ignore.rule != &rules::NAME_DUPLICATE;
+    for ignore in ignores.iter().filter(is_unused) {
         let message = format!("`{}` has no finding here to ignore; remove this comment", ignore.rule.id);
         reporter.report(&rules::IGNORE_UNUSED, ignore.span, message);
     }
@@ -52,31 +55,59 @@ impl Ignore {
     }
 }
 
-fn read(reporter: &mut Reporter<'_>) -> Vec<Ignore> {
-    let text = reporter.text();
-    let markdown = reporter.is_markdown();
-    let mut found = Vec::new();
-    for (at, _) in text.match_indices(MARK).take(MAX_IGNORES) {
+/// Whether a finding of this rule at this place would be suppressed.
+pub(super) fn is_ignored(document: &Document, wanted: &Rule, at: usize) -> bool {
+    let is_wanted = |request: &Request<'_>| {
+        let is_here = request.scope.is_none_or(|scope| scope.contains(at));
+        is_here && !request.reason.is_empty() && request.names().any(|name| name == wanted.id)
+    };
+    document.text.contains(MARK) && requests(document).iter().any(is_wanted)
+}
+
+/// A comment that asks to ignore rules.
+struct Request<'a> {
+    span: Span,
+    /// The tool it is in.
+    scope: Option<Span>,
+    names: &'a str,
+    reason: &'a str,
+}
+
+impl<'a> Request<'a> {
+    fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.names.split([',', ' ']).map(str::trim).filter(|name| !name.is_empty())
+    }
+}
+
+fn requests(document: &Document) -> Vec<Request<'_>> {
+    let text = document.text.as_str();
+    let is_markdown = document.format == Format::Markdown;
+    let request = |(at, _): (usize, &str)| {
         let before = text[..at].trim_end();
-        let opens = if markdown { before.ends_with("<!--") } else { before.ends_with('"') };
+        let opens = if is_markdown { before.ends_with("<!--") } else { before.ends_with('"') };
         let body = &text[at + MARK.len()..];
-        let end = if markdown { body.find("-->") } else { body.find('"') };
-        let (true, Some(end)) = (opens, end) else { continue };
-        let body = body[..end].trim();
-        let span = Span::new(at, at + MARK.len() + end);
-        let (names, reason) = body.split_once("because").unwrap_or((body, ""));
-        if reason.trim().is_empty() {
+        let end = if is_markdown { body.find("-->") } else { body.find('"') }.filter(|_| opens)?;
+        let (names, reason) = body[..end].split_once("because").unwrap_or((&body[..end], ""));
+        let scope = document.tools.iter().map(|tool| tool.places.whole).find(|whole| whole.contains(at));
+        Some(Request { span: Span::new(at, at + MARK.len() + end), scope, names, reason: reason.trim() })
+    };
+    text.match_indices(MARK).take(MAX_IGNORES).filter_map(request).collect()
+}
+
+fn read(reporter: &mut Reporter<'_>) -> Vec<Ignore> {
+    let mut found = Vec::new();
+    for request in requests(reporter.document) {
+        if request.reason.is_empty() {
             let message = "an ignore needs a reason: `sinew: ignore RULE because …`";
-            reporter.report(&rules::IGNORE_INVALID, span, message);
+            reporter.report(&rules::IGNORE_INVALID, request.span, message);
             continue;
         }
-        let scope = reporter.document.tools.iter().map(|tool| tool.places.whole).find(|whole| whole.contains(at));
-        for name in names.split([',', ' ']).map(str::trim).filter(|name| !name.is_empty()) {
+        for name in request.names() {
             match rule(name) {
-                Some(rule) => found.push(Ignore { rule, span, scope, used: false }),
+                Some(rule) => found.push(Ignore { rule, span: request.span, scope: request.scope, used: false }),
                 None => {
                     let message = format!("there is no rule `{}`; `sinew spec rules` lists them", clip(name));
-                    reporter.report(&rules::IGNORE_INVALID, span, message);
+                    reporter.report(&rules::IGNORE_INVALID, request.span, message);
                 }
             }
         }

@@ -22,7 +22,7 @@ pub mod standard;
 mod structure;
 mod tables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub use fix::{Fixed, apply_fixes, fix};
 pub use rules::{LINTER, RULES, rule, rules_page};
@@ -30,7 +30,8 @@ pub use rules::{LINTER, RULES, rule, rules_page};
 use crate::model::ToolSpecification;
 use crate::read::{Document, Format};
 use crate::schema::CheckBudget;
-use sinew_tool::finding::{Edit, Finding, Findings, Rule, Severity, Span};
+use sinew_tool::finding::report::{FileReport, Source};
+use sinew_tool::finding::{Edit, Finding, Findings, Lines, Rule, Severity, Span};
 
 /// Which rules are on, and with which severity.
 #[derive(Clone, Debug)]
@@ -103,41 +104,68 @@ pub fn check_tools(tools: &[sinew_tool::Tool], config: &LintConfig) -> Findings 
     check(&crate::read::tools_list_json(&text), config)
 }
 
-/// Invocation names that several documents claim: `(name, the documents' indexes)`.
-pub fn repeated_names(documents: &[&Document]) -> Vec<(String, Vec<usize>)> {
-    let mut owners: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (index, document) in documents.iter().enumerate() {
-        for tool in document.tools.iter().filter(|tool| !placeholders::is_placeholder(&tool.name)) {
-            let owners = owners.entry(&tool.name).or_default();
-            if owners.last() != Some(&index) {
-                owners.push(index);
-            }
-        }
-    }
-    owners.into_iter().filter(|(_, owners)| owners.len() > 1).map(|(name, owners)| (name.to_owned(), owners)).collect()
+/// What is left of a document after its check: enough to report its findings.
+pub struct CheckedDocument {
+    /// Its name in reports.
+    pub path: String,
+    pub findings: Findings,
+    text: String,
+    lines: Lines,
+    /// The names of its tools, with their places and the severity of a name that another document uses already.
+    names: Vec<(String, Span, Option<Severity>)>,
 }
 
-/// Adds a finding for each name that an earlier document uses already. Documents come with their
-/// names in reports.
-pub fn report_repeated(documents: &[(&str, &Document)], findings: &mut [Findings], config: &LintConfig) {
-    let Some(severity) = config.severity(&rules::NAME_DUPLICATE) else { return };
-    let all: Vec<&Document> = documents.iter().map(|(_, document)| *document).collect();
-    for (name, owners) in repeated_names(&all) {
-        let (first, _) = documents[owners[0]];
-        for &index in &owners[1..] {
-            let document = documents[index].1;
-            let Some(tool) = document.tools.iter().find(|tool| tool.name == name) else { continue };
+impl CheckedDocument {
+    /// Checks a document; its tools are not kept.
+    pub fn new(path: String, document: Document, config: &LintConfig) -> CheckedDocument {
+        let findings = check(&document, config);
+        let repeated = config.severity(&rules::NAME_DUPLICATE);
+        let named = |tool: &ToolSpecification| {
             let span = tool.places.name.unwrap_or(tool.places.heading);
-            let message = format!("`{}` is already the name of a tool in {first}", sinew_tool::text::clip(&name));
+            let is_ignored = ignores::is_ignored(&document, &rules::NAME_DUPLICATE, span.start);
+            (tool.name.clone(), span, repeated.filter(|_| !is_ignored))
+        };
+        CheckedDocument {
+            path,
+            findings,
+            names: document.tools.iter().map(named).collect(),
+            text: document.text,
+            lines: document.lines,
+        }
+    }
+
+    pub fn report(&self) -> FileReport<'_> {
+        FileReport {
+            path: &self.path,
+            source: Source::Text { text: &self.text, lines: &self.lines },
+            tools: self.names.iter().map(|(name, ..)| name.as_str()).collect(),
+            findings: &self.findings,
+        }
+    }
+}
+
+/// Adds a finding for each name that an earlier document uses already.
+pub fn report_repeated(documents: &mut [CheckedDocument]) {
+    let mut owners: HashMap<String, String> = HashMap::new();
+    for document in documents {
+        let mut own: HashSet<&str> = HashSet::new();
+        for (name, span, severity) in &document.names {
+            if name.is_empty() || placeholders::is_placeholder(name) || !own.insert(name) {
+                continue;
+            }
+            let Some(first) = owners.get(name) else {
+                owners.insert(name.clone(), document.path.clone());
+                continue;
+            };
+            let Some(severity) = *severity else { continue };
+            let message = format!("`{}` is already the name of a tool in {first}", sinew_tool::text::clip(name));
             let finding = Finding::new(&rules::NAME_DUPLICATE, message)
                 .with_severity(severity)
-                .at(document.lines.place(&document.text, span))
+                .at(document.lines.place(&document.text, *span))
                 .of_tool(name.as_str());
-            if let Some(findings) = findings.get_mut(index) {
-                findings.push(finding);
-                findings.sort();
-            }
+            document.findings.push(finding);
         }
+        document.findings.sort();
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! `blocks` splits the text, `names` recognises headings, `parts` sorts what is below one, `assemble`
 //! builds tools, `schemas` reads tables and schemas, `rows` their rows, `types` the names in type
-//! cells; `listing` reads the JSON formats, `skim` only finds the tools in one of them.
+//! cells; `listing` reads the JSON formats.
 
 mod assemble;
 pub(crate) mod blocks;
@@ -19,13 +19,11 @@ pub mod places;
 pub(crate) mod prose;
 pub(crate) mod rows;
 pub(crate) mod schemas;
-pub(crate) mod skim;
 pub mod table;
 pub mod types;
 
 use sinew_tool::Tool;
-use sinew_tool::finding::report::{FileReport, Source};
-use sinew_tool::finding::{Findings, Lines, Rule, Span};
+use sinew_tool::finding::{Lines, Rule, Span};
 
 use crate::lint::rules;
 use crate::model::{Section, ToolSpecification};
@@ -116,16 +114,6 @@ impl Document {
     pub fn unreadable(&self) -> Option<&Problem> {
         let fatal = [&rules::NOT_TEXT, &rules::TOO_LARGE, &rules::LIST_NOT_JSON, &rules::LIST_SHAPE];
         self.problems.iter().find(|problem| fatal.contains(&problem.rule))
-    }
-
-    /// Its findings, under its name in reports.
-    pub fn report<'a>(&'a self, path: &'a str, findings: &'a Findings) -> FileReport<'a> {
-        FileReport {
-            path,
-            source: Source::Text { text: &self.text, lines: &self.lines },
-            tools: self.tools.iter().map(|tool| tool.name.as_str()).collect(),
-            findings,
-        }
     }
 
     /// The tools as a client would see them.

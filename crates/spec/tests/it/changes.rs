@@ -2,7 +2,8 @@
 //! as a field of the result, forwards and backwards.
 
 use serde_json::{Value, json};
-use sinew_spec::compare::{Impact, diff};
+use sinew_spec::Document;
+use sinew_spec::compare::{Impact, diff, diff_documents, diff_lists};
 use sinew_tool::Tool;
 
 use super::keyword_pairs;
@@ -408,6 +409,30 @@ fn changes_of_every_keyword_get_the_right_class() {
 #[test]
 fn changes_that_share_few_keywords_get_the_right_class() {
     assert_classes(meaning_pairs::PAIRS);
+}
+
+#[test]
+fn what_is_the_same_text_in_two_lists_changes_no_class() {
+    let list = |schema: &str, is_input| {
+        let mut tool = wrap(schema, is_input).to_json();
+        let key = if is_input { "inputSchema" } else { "outputSchema" };
+        for (name, same) in
+            [("same", json!({"oneOf": [{"const": 1}, {"enum": [2]}]})), ("other", json!({"minimum": 3}))]
+        {
+            tool[key]["properties"][name] = same;
+        }
+        let nested = std::mem::take(&mut tool[key]);
+        let defs = nested.get("$defs").cloned().unwrap_or(json!({}));
+        tool[key] = json!({"type": "object", "properties": {"outer": nested, "same": {"not": {}}}, "$defs": defs});
+        json!([tool])
+    };
+    for (_, one, two) in PAIRS.iter().chain(keyword_pairs::PAIRS).chain(meaning_pairs::PAIRS) {
+        for (old, new, is_input) in [(one, two, true), (two, one, true), (one, two, false), (two, one, false)] {
+            let (old, new) = (list(old, is_input).to_string(), list(new, is_input).to_string());
+            let read = diff_documents(&Document::parse(&old), &Document::parse(&new));
+            assert_eq!(diff_lists(&old, &new), Some(read), "{old}\n{new}");
+        }
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn use_all(document: &Document) -> Findings {
         assert!(finding.place.line().unwrap() >= 1 && finding.place.column().unwrap() >= 1);
         assert!(finding.place.line().unwrap() <= document.lines.count(), "{finding:?}");
     }
+    let checked = lint::CheckedDocument::new("x.md".to_owned(), document.clone(), &LintConfig::default());
     for format in [
         ReportFormat::People { color: true },
         ReportFormat::Json,
@@ -24,7 +25,7 @@ fn use_all(document: &Document) -> Findings {
         ReportFormat::Github,
         ReportFormat::Junit,
     ] {
-        report::render(format, &lint::LINTER, &[document.report("x.md", &findings)]);
+        report::render(format, &lint::LINTER, &[checked.report()]);
     }
     let printed = print::render_markdown("Title", &document.intro, &document.tools);
     assert_eq!(Document::parse(&printed).tools.len(), document.tools.len(), "{printed}");

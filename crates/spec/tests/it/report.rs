@@ -1,15 +1,17 @@
 //! Findings as people and machines see them.
 
-use sinew_spec::lint::{self, LintConfig};
+use sinew_spec::lint::{self, CheckedDocument, LintConfig};
 use sinew_spec::{Document, print};
 use sinew_tool::finding::report::{self, ReportFormat};
 
 const BROKEN: &str = include_str!("cases/broken.md");
 
+fn checked(path: &str, text: &str) -> CheckedDocument {
+    CheckedDocument::new(path.to_owned(), Document::parse(text), &LintConfig::default())
+}
+
 fn rendered(format: ReportFormat) -> String {
-    let document = Document::parse(BROKEN);
-    let findings = lint::check(&document, &LintConfig::default());
-    report::render(format, &lint::LINTER, &[document.report("docs/a b/MCP_TOOL_SPECIFICATION.md", &findings)])
+    report::render(format, &lint::LINTER, &[checked("docs/a b/MCP_TOOL_SPECIFICATION.md", BROKEN).report()])
 }
 
 #[test]
@@ -53,9 +55,8 @@ fn sarif_names_rules_and_places() {
 #[test]
 fn errors_fail_a_build_and_warnings_do_when_strict() {
     let text = include_str!("cases/read_file.md").replace("- **Version**: 1.0.2\n", "");
-    let document = Document::parse(&text);
-    let findings = lint::check(&document, &LintConfig::default());
-    let files = [document.report("x", &findings)];
+    let checked = checked("x", &text);
+    let files = [checked.report()];
     assert!(!report::fails(&files, false));
     assert!(report::fails(&files, true));
 }

@@ -473,9 +473,20 @@ fn live_tools_are_checked_without_sections() {
 #[test]
 fn names_are_compared_across_documents() {
     let other = GOOD.replace("files.read_text", "files.other");
-    let documents = [Document::parse(GOOD), Document::parse(&other), Document::parse(GOOD)];
-    let repeated = lint::repeated_names(&documents.iter().collect::<Vec<_>>());
-    assert_eq!(repeated, [("files.read_text".to_owned(), vec![0, 2])]);
+    let ignored = format!("{GOOD}\n<!-- sinew: ignore name-duplicate because both are the same module -->\n");
+    let texts = [("a.md", GOOD), ("b.md", &other), ("c.md", GOOD), ("d.md", &ignored)];
+    let mut off = LintConfig::default();
+    off.set("name-duplicate", "off").unwrap();
+    let checked = |(path, text): (&str, &str), config: &LintConfig| {
+        lint::CheckedDocument::new(path.to_owned(), Document::parse(text), config)
+    };
+    let mut documents: Vec<_> = texts.into_iter().map(|text| checked(text, &LintConfig::default())).collect();
+    documents.push(checked(("e.md", GOOD), &off));
+    lint::report_repeated(&mut documents);
+    let found: Vec<_> = documents.iter().flat_map(|document| document.findings.iter()).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].message, "`files.read_text` is already the name of a tool in a.md");
+    assert_eq!(documents[2].findings.len(), 1);
 }
 
 #[test]

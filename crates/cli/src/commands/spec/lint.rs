@@ -5,11 +5,10 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
-use sinew_spec::Document;
 use sinew_spec::cores::on_all_cores;
-use sinew_spec::lint::{self, LINTER, LintConfig};
+use sinew_spec::lint::{self, CheckedDocument, LINTER, LintConfig};
 use sinew_tool::finding::report::{self, FileReport, ReportFormat};
-use sinew_tool::finding::{Finding, Findings, Linter, Severity};
+use sinew_tool::finding::{Finding, Linter, Severity};
 
 use super::args::{LintFormat, SpecLintArgs, Threshold};
 use super::rules::FileRules;
@@ -20,37 +19,41 @@ use crate::terminal::{Printer, clean, print, print_exact, say};
 
 pub async fn run(args: SpecLintArgs, printer: Printer) -> Result<(), CliError> {
     let mut rules = FileRules::new(args.reach.state.config.as_deref());
-    let read = |path: &PathBuf| SpecSource::read_as(path, args.stdin_name.as_deref());
-    let mut sources = on_all_cores(&source::files(&args.paths)?, read).into_iter().collect::<Result<Vec<_>, _>>()?;
-    if let Some(device) = &args.device {
-        sources.push(SpecSource::device(device, &args.reach).await?);
+    let read = |path: &Path| SpecSource::read_as(path, args.stdin_name.as_deref());
+    let mut files = Vec::new();
+    for path in source::files(&args.paths)? {
+        let name = SpecSource::name_of(&path, args.stdin_name.as_deref());
+        let config = rules.of(&name)?;
+        files.push((path, config));
     }
-    let configs = sources.iter().map(|source| rules.of(&source.path)).collect::<Result<Vec<LintConfig>, CliError>>()?;
     if args.fix {
-        for (source, config) in sources.iter_mut().zip(&configs) {
-            fix(source, config, args.dry_run)?;
+        // There is no file behind standard input, and it can be read only once.
+        for (path, config) in files.iter().filter(|(path, _)| args.dry_run || !source::is_standard_input(path)) {
+            fix(read(path)?, config, args.dry_run)?;
         }
         if args.dry_run {
             return Ok(());
         }
     }
-    let pairs: Vec<_> = sources.iter().zip(&configs).collect();
-    let mut findings: Vec<Findings> = on_all_cores(&pairs, |(source, config)| lint::check(&source.document, config));
-    let documents: Vec<_> = sources.iter().map(|source| (source.path.as_str(), &source.document)).collect();
-    lint::report_repeated(&documents, &mut findings, &configs.first().cloned().unwrap_or_default());
+    // Documents are large beside their findings, so each is checked as soon as it is read.
+    let checked = on_all_cores(&files, |(path, config)| read(path).map(|source| source.check(config)));
+    let mut checked = checked.into_iter().collect::<Result<Vec<_>, _>>()?;
+    if let Some(device) = &args.device {
+        let source = SpecSource::device(device, &args.reach).await?;
+        let config = rules.of(&source.path)?;
+        checked.push(source.check(&config));
+    }
+    lint::report_repeated(&mut checked);
     if let Some(file) = &args.baseline {
         let mut known = Baseline::read(file)?;
-        for (source, findings) in sources.iter().zip(&mut findings) {
-            findings.retain(|finding| !known.takes(&source.path, finding));
+        for CheckedDocument { path, findings, .. } in &mut checked {
+            findings.retain(|finding| !known.takes(path, finding));
         }
     }
-    let fails = {
-        let reports = reports(&sources, &findings);
-        report::fails(&reports, args.strict)
-    };
+    let fails = report::fails(&reports(&checked), args.strict);
     let least = least(&args);
-    findings.iter_mut().for_each(|findings| findings.retain(|finding| finding.severity >= least));
-    let reports = reports(&sources, &findings);
+    checked.iter_mut().for_each(|document| document.findings.retain(|finding| finding.severity >= least));
+    let reports = reports(&checked);
     let report_format = report_format(args.format, printer);
     if !(args.quiet && reports.iter().all(|report| report.findings.is_empty())) {
         print_report(report_format, &LINTER, &reports);
@@ -58,8 +61,8 @@ pub async fn run(args: SpecLintArgs, printer: Printer) -> Result<(), CliError> {
     if fails { Err(CliError::already_reported(CliErrorKind::ChecksFailed)) } else { Ok(()) }
 }
 
-fn reports<'a>(sources: &'a [SpecSource], findings: &'a [Findings]) -> Vec<FileReport<'a>> {
-    sources.iter().zip(findings).map(|(source, findings)| source.document.report(&source.path, findings)).collect()
+fn reports(checked: &[CheckedDocument]) -> Vec<FileReport<'_>> {
+    checked.iter().map(CheckedDocument::report).collect()
 }
 
 /// The least severity that is shown. With `--quiet` the one that fails the command.
@@ -137,21 +140,15 @@ impl Baseline {
     }
 }
 
-fn fix(source: &mut SpecSource, config: &LintConfig, dry_run: bool) -> Result<(), CliError> {
-    let Some(text) = &source.text else { return Ok(()) };
-    let fixed = lint::fix(text, config);
+fn fix(source: SpecSource, config: &LintConfig, dry_run: bool) -> Result<(), CliError> {
+    let Some(text) = source.text else { return Ok(()) };
+    let fixed = lint::fix(&text, config);
     if dry_run {
-        print_exact(&patch::unified(&clean(&source.path), text, &fixed.text));
-        return Ok(());
+        print_exact(&patch::unified(&clean(&source.path), &text, &fixed.text));
+    } else if let Some(file) = source.file.filter(|_| fixed.edits > 0) {
+        replace(&file, &fixed.text).map_err(|error| unwritable(&file, &error))?;
+        say(&format!("{}: {} fixed", clean(&source.path), fixed.edits));
     }
-    let Some(file) = &source.file else { return Ok(()) };
-    if fixed.edits == 0 {
-        return Ok(());
-    }
-    replace(file, &fixed.text).map_err(|error| unwritable(file, &error))?;
-    say(&format!("{}: {} fixed", clean(&source.path), fixed.edits));
-    source.document = Document::parse(&fixed.text);
-    source.text = Some(fixed.text);
     Ok(())
 }
 

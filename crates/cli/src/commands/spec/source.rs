@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use sinew_spec::lint::{CheckedDocument, LintConfig};
 use sinew_spec::{Document, read};
 
 use crate::args::ReachArgs;
@@ -46,7 +47,7 @@ impl SpecText {
         // One byte more than the limit is enough to see that it is exceeded.
         let most = read::MAX_BYTES as u64 + 1;
         let mut bytes = Vec::new();
-        let is_input = path == Path::new("-");
+        let is_input = is_standard_input(path);
         let mut length = None;
         if is_input {
             std::io::stdin().take(most).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -57,12 +58,12 @@ impl SpecText {
             file.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
         }
         let file = (!is_input).then(|| path.to_owned());
-        let path = match (is_input, stdin_name) {
-            (true, None) => "standard input".to_owned(),
-            (true, Some(name)) => name.to_string_lossy().into_owned(),
-            (false, _) => path.to_string_lossy().into_owned(),
-        };
-        Ok(SpecText { path, file, bytes, too_large: length.filter(|length| *length >= most) })
+        Ok(SpecText {
+            path: SpecSource::name_of(path, stdin_name),
+            file,
+            bytes,
+            too_large: length.filter(|length| *length >= most),
+        })
     }
 
     /// The tools of a live device as a tool list.
@@ -97,6 +98,19 @@ impl SpecText {
 }
 
 impl SpecSource {
+    /// The name of a file in reports, or that of standard input.
+    pub fn name_of(path: &Path, stdin_name: Option<&Path>) -> String {
+        match (is_standard_input(path), stdin_name) {
+            (true, None) => "standard input".to_owned(),
+            (true, Some(name)) => name.to_string_lossy().into_owned(),
+            (false, _) => path.to_string_lossy().into_owned(),
+        }
+    }
+
+    pub fn check(self, config: &LintConfig) -> CheckedDocument {
+        CheckedDocument::new(self.path, self.document, config)
+    }
+
     pub fn read(path: &Path) -> Result<SpecSource, CliError> {
         SpecSource::read_as(path, None)
     }
@@ -118,6 +132,10 @@ impl SpecSource {
         let message = format!("cannot read {}:{}:{}: {}", self.path, start.line, start.column, problem.message);
         Err(CliError::new(CliErrorKind::Usage, message))
     }
+}
+
+pub fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// The files below the paths, each once.
