@@ -104,7 +104,8 @@ impl<'a> OutlineNode<'a> {
     /// The members of an object.
     pub(crate) fn members(self) -> impl Iterator<Item = (&'a str, OutlineNode<'a>)> {
         let mut children = self.children().take(if self.is_object() { usize::MAX } else { 0 });
-        std::iter::from_fn(move || Some((children.next()?.as_plain_str()?, children.next()?)))
+        let key = |part: &Part| &self.outline.text[part.start as usize + 1..part.end as usize - 1];
+        std::iter::from_fn(move || Some((key(children.next()?.part()), children.next()?)))
     }
 
     pub(crate) fn member(self, key: &str) -> Option<OutlineNode<'a>> {
@@ -204,14 +205,14 @@ impl<'a> Scanner<'a> {
             return None;
         }
         loop {
-            match bytes.get(at)? {
+            at += bytes[at..].iter().position(|byte| ENDS_PLAIN[*byte as usize])?;
+            match bytes[at] {
                 b'"' => break,
-                b'\\' => {
+                b'\\' if at + 2 < bytes.len() => {
                     is_plain = false;
                     at += 2;
                 }
-                byte if ENDS_PLAIN[*byte as usize] => return None,
-                _ => at += 1,
+                _ => return None,
             }
         }
         self.at = at + 1;

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use super::{Reporter, hidden, placeholders, rules};
 use crate::model::{Section, ToolSpecification};
+use crate::read::schemas::NO_PARAMETERS;
 use sinew_tool::finding::{Edit, Span};
+use sinew_tool::text::clip;
 
 pub(super) fn document(reporter: &mut Reporter<'_>) {
     let document = reporter.document;
@@ -58,6 +60,7 @@ pub(super) fn sections(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
             format!("{word} {} missing: {}", be(missing.len()), missing.join(", ")),
         );
     }
+    unread_parameters(reporter, tool);
     order(reporter, tool);
     let mut seen = HashSet::new();
     for place in &places.sections {
@@ -79,6 +82,19 @@ pub(super) fn sections(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
                 format!("the section \"{}\" is empty; fill it in, or write N/A and the reason", place.section.title());
             reporter.report(&rules::SECTION_EMPTY, place.heading, message);
         }
+    }
+}
+
+/// Parameters that are described in a form nobody can read would be missing without a word.
+fn unread_parameters(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
+    let is_reported = !tool.places.input.faults.is_empty();
+    if !tool.input_known && !tool.input_notes.is_empty() && !is_reported {
+        let message = format!(
+            "the parameters of `{}` were not read; write them as a table, a list or a JSON Schema, or write \
+             \"{NO_PARAMETERS}\"",
+            clip(&tool.name)
+        );
+        reporter.report(&rules::TOOL_UNREAD, tool.places.section_heading(Section::Input), message);
     }
 }
 

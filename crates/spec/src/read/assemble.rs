@@ -206,6 +206,7 @@ fn end_of(blocks: &[Block], start: &ToolHeading, next: usize) -> usize {
 fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
     blocks.iter().any(|block| match &block.kind {
         BlockKind::Heading { text: words, .. } => names::section(words.of(text)).is_some(),
+        _ if schemas::is_list(text, &block.kind, block.span) => true,
         BlockKind::Table(_) | BlockKind::Html => {
             Table::of(text, &block.kind, block.span).is_some_and(|table| table.columns().is_some())
         }
@@ -213,8 +214,6 @@ fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
             let body = body.of(text);
             body.contains("inputSchema") || body.contains("parameters:") || body.contains("\"parameters\"")
         }
-        // A list of parameters.
-        BlockKind::Prose(lines) if schemas::is_list(text, lines) => true,
         BlockKind::Prose(lines) => lines.iter().any(|line| {
             names::label(line.of(text).trim_start()).is_some_and(|(words, _)| names::section(words).is_some())
         }),

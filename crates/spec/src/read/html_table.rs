@@ -1,4 +1,4 @@
-//! Tables written in HTML, cell by cell.
+//! Tables and definition lists written in HTML, cell by cell.
 
 use sinew_tool::finding::Span;
 
@@ -6,8 +6,17 @@ use super::table::{Cell, Row};
 
 /// The rows of the tables in a block of HTML.
 pub(super) fn rows(text: &str, block: Span) -> Vec<Row> {
+    read(text, block, HtmlForm::Table)
+}
+
+/// The definition lists in a block of HTML, a row for each term: the term and what explains it.
+pub(super) fn definitions(text: &str, block: Span) -> Vec<Row> {
+    read(text, block, HtmlForm::Definitions)
+}
+
+fn read(text: &str, block: Span, form: HtmlForm) -> Vec<Row> {
     let html = block.of(text);
-    let mut reader = Reader { base: block.start, rows: Vec::new(), cell: None };
+    let mut reader = Reader { form, base: block.start, rows: Vec::new(), cell: None };
     let mut at = 0;
     while let Some(open) = html[at..].find('<').map(|found| at + found) {
         reader.words(&html[at..open]);
@@ -39,7 +48,14 @@ pub(crate) fn untagged(html: &str) -> String {
     unescape(&words)
 }
 
+#[derive(Clone, Copy)]
+enum HtmlForm {
+    Table,
+    Definitions,
+}
+
 struct Reader {
+    form: HtmlForm,
     base: usize,
     rows: Vec<Row>,
     /// The cell that is open: where it begins, and its words so far.
@@ -55,20 +71,29 @@ impl Reader {
 
     fn tag(&mut self, tag: &str, open: usize, end: usize) {
         let name = tag.split(|c: char| c.is_whitespace()).next().unwrap_or_default().trim_end_matches('/');
-        match name.to_lowercase().as_str() {
-            "tr" => {
-                self.close_at(open);
-                let at = self.base + open;
-                self.rows.push(Row { span: Span::new(at, at), cells: Vec::new() });
+        match (self.form, name.to_lowercase().as_str()) {
+            (HtmlForm::Table, "tr") => self.open_row(open),
+            (HtmlForm::Table, "td" | "th") | (HtmlForm::Definitions, "dd") => self.open_cell(open, end),
+            (HtmlForm::Definitions, "dt") => {
+                self.open_row(open);
+                self.open_cell(open, end);
             }
-            "td" | "th" => {
-                self.close_at(open);
-                self.cell = Some((end, String::new()));
-            }
-            "/td" | "/th" | "/tr" | "/table" | "table" => self.close_at(open),
-            "code" | "/code" => self.words("`"),
+            (HtmlForm::Table, "/td" | "/th" | "/tr" | "/table" | "table") => self.close_at(open),
+            (HtmlForm::Definitions, "/dt" | "/dd" | "/dl" | "dl") => self.close_at(open),
+            (_, "code" | "/code") => self.words("`"),
             _ => self.words(" "),
         }
+    }
+
+    fn open_row(&mut self, open: usize) {
+        self.close_at(open);
+        let at = self.base + open;
+        self.rows.push(Row { span: Span::new(at, at), cells: Vec::new() });
+    }
+
+    fn open_cell(&mut self, open: usize, end: usize) {
+        self.close_at(open);
+        self.cell = Some((end, String::new()));
     }
 
     fn close_at(&mut self, at: usize) {

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::places::{FieldRow, FieldTable, Required};
 use super::table::{self, Cell, Column};
-use super::{prose, types};
+use super::{names, prose, types};
+use crate::model::Section;
 use sinew_tool::finding::Span;
 
 /// A row of a table, by its columns.
@@ -51,7 +52,7 @@ fn bulleted(item: &str) -> Option<&str> {
 pub(crate) fn read_definition(text: &str, term: Span, explanation: Span) -> Option<FieldRow> {
     let rest = explanation.of(text).trim_start().strip_prefix(':')?;
     let name = prose::unmark(term.of(text));
-    if !is_parameter(&name) || super::names::section(&name).is_some() {
+    if !is_parameter(&name) || names::section(&name).is_some() {
         return None;
     }
     let at = term.start + term.of(text).find(name.as_str())?;
@@ -62,6 +63,43 @@ pub(crate) fn read_definition(text: &str, term: Span, explanation: Span) -> Opti
     });
     row.name_span = Span::new(at, at + name.len());
     Some(row)
+}
+
+/// The same in HTML: `<dt>` with a name, or with a name and its type, and `<dd>`.
+pub(crate) fn read_html_definition(text: &str, row: table::Row) -> Option<FieldRow> {
+    let (term, explanations) = row.cells.split_first().filter(|(_, explanations)| !explanations.is_empty())?;
+    let explained = explanations.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>().join(" ");
+    let whole = prose::unmark(&term.text);
+    let (name, rest) = match bullet_name(&term.text) {
+        Some((name, about)) if !about.trim().is_empty() => (name, format!("{about}: {explained}")),
+        _ if is_parameter(&whole) => (whole.as_str(), explained.clone()),
+        _ => return None,
+    };
+    let mut found = described(text, row.span, name, &rest).unwrap_or_else(|| FieldRow {
+        description: Some(Cell { span: explanations[0].span, text: rest.clone() }),
+        ..FieldRow::named(name, row.span)
+    });
+    found.name_span = term.span;
+    Some(found)
+}
+
+/// Parameters on one line: `path (string), depth (number, optional)`.
+pub(crate) fn read_inline(text: &str, line: Span) -> Option<Vec<FieldRow>> {
+    let words = line.of(text);
+    let listed = inline_label(words).map_or(words, |(_, listed)| listed).trim().trim_end_matches('.');
+    let row = |part: &str| {
+        let part = part.trim();
+        let (name, rest) = bullet_name(part.strip_prefix("and ").unwrap_or(part))?;
+        described(text, line, name, rest).filter(|row| row.kind.is_some() && rest.trim_start().starts_with('('))
+    };
+    split_parts(listed).into_iter().map(row).collect()
+}
+
+/// A label in front of parameters on one line: `Inputs: path (string)`.
+pub(crate) fn inline_label(line: &str) -> Option<(&str, &str)> {
+    let (label, listed) = line.split_once(':')?;
+    let is_input = names::section(label) == Some(Section::Input) && names::announces_parameters(label);
+    is_input.then_some((label, listed))
 }
 
 /// The name at the beginning of a bullet, in code or bold type or bare before a remark, and the rest.

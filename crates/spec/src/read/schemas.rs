@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::blocks::BlockKind;
 use super::parts::{Piece, prose_of};
-use super::places::{FieldTable, SchemaSource};
+use super::places::{FieldRow, FieldTable, SchemaSource};
 use super::table::{Cell, Column, Table};
-use super::{prose, rows};
+use super::{html_table, prose, rows};
 use crate::json::{self, JsonNode};
 use crate::model::SchemaRole;
 use sinew_tool::finding::Span;
@@ -140,15 +140,44 @@ pub(crate) fn take_lone_table(text: &str, pieces: &mut Vec<Piece>) -> Option<Pie
     Some(piece)
 }
 
-/// Whether lines list parameters, as bullets or as a definition list.
-pub(crate) fn is_list(text: &str, lines: &[Span]) -> bool {
-    lines.iter().any(|line| rows::read_bullet(text, *line).is_some())
-        || lines.windows(2).any(|pair| rows::read_definition(text, pair[0], pair[1]).is_some())
+/// Whether a block lists parameters: as bullets, as a definition list, or on one line after a label.
+pub(crate) fn is_list(text: &str, kind: &BlockKind, span: Span) -> bool {
+    match kind {
+        BlockKind::Prose(lines) => {
+            lines.iter().any(|line| rows::read_bullet(text, *line).is_some() || is_labelled_list(text, *line))
+                || lines.windows(2).any(|pair| rows::read_definition(text, pair[0], pair[1]).is_some())
+        }
+        BlockKind::Html => read_html_list(text, span).is_some(),
+        _ => false,
+    }
+}
+
+fn is_labelled_list(text: &str, line: Span) -> bool {
+    rows::inline_label(line.of(text)).is_some() && rows::read_inline(text, line).is_some()
+}
+
+/// The parameters of a definition list in HTML; `None` if one of its terms is not a parameter.
+fn read_html_list(text: &str, block: Span) -> Option<Vec<FieldRow>> {
+    let terms = html_table::definitions(text, block).into_iter();
+    let rows = terms.map(|term| rows::read_html_definition(text, term)).collect::<Option<Vec<_>>>()?;
+    (!rows.is_empty()).then_some(rows)
 }
 
 /// Takes a list of parameters out of the prose, for tools that have no section for it.
 pub(crate) fn take_lone_list(text: &str, pieces: &mut Vec<Piece>) -> Vec<Piece> {
-    let (lists, rest) = std::mem::take(pieces).into_iter().partition(|piece| is_list(text, piece.lines()));
+    let mut lists = Vec::new();
+    let mut rest = Vec::new();
+    for piece in std::mem::take(pieces) {
+        let (labelled, others): (Vec<Span>, Vec<Span>) =
+            piece.lines().iter().partition(|line| is_labelled_list(text, **line));
+        if labelled.is_empty() || others.is_empty() {
+            if is_list(text, &piece.kind, piece.span) { &mut lists } else { &mut rest }.push(piece);
+            continue;
+        }
+        // What stands around the line is not about the parameters.
+        lists.push(Piece { kind: BlockKind::Prose(labelled), ..piece.clone() });
+        rest.push(Piece { kind: BlockKind::Prose(others), ..piece });
+    }
     *pieces = rest;
     lists
 }
@@ -197,29 +226,41 @@ fn take_table(text: &str, piece: &Piece, place: &mut SchemaSource) -> bool {
 /// Lists that describe parameters, where there is neither table nor schema.
 fn take_lists(text: &str, pieces: &mut Vec<Piece>, place: &mut SchemaSource) {
     let mut rows = Vec::new();
-    for piece in pieces.iter_mut() {
-        let BlockKind::Prose(lines) = &mut piece.kind else { continue };
-        let mut rest: Vec<Span> = Vec::new();
-        for line in std::mem::take(lines) {
-            if let Some(row) = rows::read_bullet(text, line) {
-                rows.push(row);
-                continue;
-            }
-            let defined = rest.last().and_then(|term| rows::read_definition(text, *term, line));
-            match defined {
-                Some(row) => {
-                    rest.pop();
-                    rows.push(row);
-                }
-                None => rest.push(line),
-            }
+    pieces.retain_mut(|piece| match &mut piece.kind {
+        BlockKind::Prose(lines) => {
+            *lines = take_listed(text, std::mem::take(lines), &mut rows);
+            !lines.is_empty()
         }
-        *lines = rest;
-    }
-    pieces.retain(|piece| !matches!(&piece.kind, BlockKind::Prose(lines) if lines.is_empty()));
+        BlockKind::Html => match read_html_list(text, piece.span) {
+            Some(found) => {
+                rows.extend(found);
+                false
+            }
+            None => true,
+        },
+        _ => true,
+    });
     if let Some(first) = rows.first() {
         place.table = Some(FieldTable { header: first.span, columns: Vec::new(), rows });
     }
+}
+
+/// Reads the lines that describe parameters and returns the others.
+fn take_listed(text: &str, lines: Vec<Span>, rows: &mut Vec<FieldRow>) -> Vec<Span> {
+    let mut rest: Vec<Span> = Vec::new();
+    for line in lines {
+        if let Some(row) = rows::read_bullet(text, line) {
+            rows.push(row);
+        } else if let Some(found) = rows::read_inline(text, line) {
+            rows.extend(found);
+        } else if let Some(row) = rest.last().and_then(|term| rows::read_definition(text, *term, line)) {
+            rest.pop();
+            rows.push(row);
+        } else {
+            rest.push(line);
+        }
+    }
+    rest
 }
 
 /// A JSON object whose members are the parameters: `{"path": "string", "depth": {"type": "integer"}}`,

@@ -215,3 +215,52 @@ Colours that lamps know.
     says(1, "was read as a part of `lamp_list`");
     says(2, "it is not a name");
 }
+
+fn parameters(text: &str) -> Vec<(String, String, bool)> {
+    let document = Document::parse(text);
+    let tool = &document.tools[0];
+    let required: Vec<&str> =
+        tool.input["required"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();
+    let kind = |schema: &serde_json::Value| schema["type"].as_str().unwrap_or_default().to_owned();
+    tool.parameters().map(|(name, schema)| (name.clone(), kind(schema), required.contains(&name.as_str()))).collect()
+}
+
+#[test]
+fn html_definition_lists_and_parameters_on_one_line_are_read() {
+    let expected = [("path".to_owned(), "string".to_owned(), true), ("depth".to_owned(), "integer".to_owned(), false)];
+    let html = "<dl>\n<dt><code>path</code> (string, required)</dt>\n<dd>The file &amp; its folder.</dd>\n<DT>depth\n\
+                <DD>integer, optional. How deep.\n</dl>\n";
+    for text in [
+        format!("### read_file\n\nReads a file.\n\n{html}"),
+        format!("### read_file\n\nReads a file.\n\n**Parameters**\n\n{html}"),
+        "### read_file\n\nReads a file.\n\nInputs: path (string, required), depth (integer, optional)\n".to_owned(),
+        "### read_file\n\nReads a file.\nArguments: `path` (string, required), and `depth` (integer, optional).\n"
+            .to_owned(),
+        "## Tool: read_file\n\nReads.\n\n**Inputs:** `path` (string, required), depth (integer)\n\n**Output:** text\n"
+            .to_owned(),
+    ] {
+        assert_eq!(parameters(&text), expected, "{text}");
+        let document = Document::parse(&text);
+        assert!(document.tools[0].purpose.starts_with("Reads"), "{text}");
+        let rendered = print::render_document("T", &document);
+        assert!(rendered.lost.is_empty(), "{text}{:?}", rendered.lost);
+    }
+}
+
+#[test]
+fn parameters_that_cannot_be_read_are_reported() {
+    let found = |body: &str| -> Vec<&str> {
+        let text = format!("## Tool: read_file\n\nReads.\n\n**Parameters**\n\n{body}\n");
+        let findings = lint::check(&Document::parse(&text), &LintConfig::default());
+        let ids = findings.iter().map(|finding| finding.rule.id);
+        ids.filter(|id| matches!(*id, "tool-unread" | "schema-not-json")).collect()
+    };
+    assert_eq!(found("```yaml\nparameters:\n  path: string\n```"), ["schema-not-json"]);
+    assert_eq!(found("```yaml\n- name: path\n  type: string\n```"), ["tool-unread"]);
+    assert_eq!(found("```yaml\npath: string\n```"), ["tool-unread"]);
+    assert_eq!(found("```ts\ninterface Input { path: string }\n```"), ["tool-unread"]);
+    assert_eq!(found("The path, and how deep to go."), ["tool-unread"]);
+    assert_eq!(found("<dl><dt>The path</dt><dd>A string</dd></dl>"), ["tool-unread"]);
+    assert_eq!(found("- `path` (string): The file"), [] as [&str; 0]);
+    assert_eq!(found("None."), [] as [&str; 0]);
+}
