@@ -21,6 +21,7 @@ mod request;
 mod servers;
 mod soak;
 mod specifications;
+mod voice;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -93,6 +94,7 @@ pub enum Stage {
     Phones,
     Apps,
     Specifications,
+    Voice,
     Fleet(u32),
     Mqtt,
     Crowd(u32),
@@ -113,6 +115,7 @@ impl Stage {
             Stage::Phones => "using phones",
             Stage::Apps => "looking for apps",
             Stage::Specifications => "checking specifications",
+            Stage::Voice => "relaying voices",
             Stage::Fleet(_) => "gathering a fleet",
             Stage::Mqtt => "calling boards on MQTT",
             Stage::Crowd(_) => "gathering a crowd",
@@ -156,6 +159,7 @@ impl Bench {
                 Stage::Phones,
                 Stage::Apps,
                 Stage::Specifications,
+                Stage::Voice,
             ]
         });
         Ok(Bench { plan, stages, scratch: Scratch::new()?, report: Report::default(), seed, plot })
@@ -177,6 +181,7 @@ impl Bench {
             Stage::Phones => phones::measure(plan, scratch, report).await,
             Stage::Apps => apps::measure(plan, scratch, report).await,
             Stage::Specifications => specifications::measure(plan, scratch, report).await,
+            Stage::Voice => voice::measure(plan, scratch, report).await,
             Stage::Fleet(count) => fleet::measure(count, plan, scratch, report).await,
             Stage::Mqtt => fleet::measure_mqtt(plan, scratch, report).await,
             Stage::Crowd(count) => crowd::measure(count, plan, scratch, report).await,

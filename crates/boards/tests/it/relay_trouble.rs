@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
+use crate::mqtt::Client;
 use crate::relay::{BOARD, FakeAccess, open_for, text};
 use crate::support::{Played, TOKEN, TestGateway, answered, call, soon};
 
@@ -189,6 +190,89 @@ async fn a_board_that_hangs_up_or_disappears_ends_the_conversation_with_its_serv
         }
         closed(&mut server).await;
     }
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_board_on_mqtt_that_dies_in_any_state_disconnects_its_server() {
+    let hello = json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": true}});
+    for state in ["before the server answers", "while it talks", "during a call of its assistant"] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let (mut gateway, access) = open_for(&url(&listener)).await;
+        let mut board = Client::admitted(&gateway, BOARD).await;
+        board.introduce().await;
+        *access.device.lock().expect("no panic") = Some(gateway.joined().await);
+        board.say(hello.clone()).await;
+        let (tcp, _) = soon(listener.accept()).await.expect("dialled");
+        let mut server = soon(accept_async(tcp)).await.expect("a WebSocket");
+        if state != "before the server answers" {
+            greet(&mut server, "s1").await;
+            while board.hear().await.1["type"] != "hello" {}
+        }
+        if state == "during a call of its assistant" {
+            ask(&mut server, json!(1), "tools/call", json!({"name": "echo"})).await;
+            board.asked("tools/call").await;
+        }
+        drop(board);
+        closed(&mut server).await;
+        gateway.close().await;
+    }
+}
+
+/// A conversation of a board that is played, and another board that must not notice what happens in it.
+async fn with_witness(listener: &TcpListener) -> (TestGateway, Played, ServerSide, Arc<dyn Device>) {
+    let (mut gateway, _access) = open_for(&url(listener)).await;
+    gateway.switch_on(BoardConfig { url: gateway.mqtt_url(), ..gateway.board("02:51:00:00:00:99", BoardKind::Relay) });
+    let witness = gateway.joined().await;
+    let mut board = Played::knock(&gateway.url(), BOARD).await;
+    board.say(json!({"type": "hello", "version": 1, "transport": "websocket"}).to_string()).await;
+    let (tcp, _) = soon(listener.accept()).await.expect("dialled");
+    let mut server = soon(accept_async(tcp)).await.expect("a WebSocket");
+    greet(&mut server, "s1").await;
+    assert_eq!(board.hear().await["session_id"], "s1");
+    (gateway, board, server, witness)
+}
+
+/// More than every queue and buffer on the way holds.
+const MANY_FRAMES: usize = 8_000;
+
+#[tokio::test]
+async fn a_voice_server_that_reads_nothing_costs_its_own_sound_and_delays_nobody() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let (gateway, mut board, mut server, witness) = with_witness(&listener).await;
+    // The board is read from all the time: it would not come to an end otherwise.
+    for _ in 0..MANY_FRAMES {
+        soon(board.socket.send(Message::binary(vec![1; 1_200]))).await.expect("sent");
+    }
+    answered(call(&witness, "self.get_relays", json!({}))).await.expect("the other one is well");
+    drop(board);
+    let mut passed = 0;
+    while let Some(Ok(message)) = soon(server.next()).await {
+        passed += usize::from(message.is_binary());
+    }
+    assert!(passed < MANY_FRAMES, "all {passed} frames waited somewhere");
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_board_that_reads_nothing_makes_its_voice_server_wait_and_nobody_else() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let (gateway, board, mut server, witness) = with_witness(&listener).await;
+    let mut sent = 0;
+    let flood = async {
+        while server.send(Message::binary(vec![1; 12_000])).await.is_ok() {
+            sent += 1;
+        }
+    };
+    let others = async {
+        for _ in 0..20 {
+            answered(call(&witness, "self.get_relays", json!({}))).await.expect("the other one is well");
+        }
+        drop(board);
+    };
+    // The flood ends when the board is gone.
+    soon(async { tokio::join!(flood, others) }).await;
+    assert!(sent > 0);
     gateway.close().await;
 }
 

@@ -32,7 +32,7 @@ const USES: &[(&str, &[&str])] = &[
             "things", "fetch", "steps",
         ],
     ),
-    ("bench", &["tool", "api", "wire", "policy", "gateway", "phones", "apps", "front", "sim"]),
+    ("bench", &["tool", "api", "wire", "mqtt", "policy", "gateway", "phones", "apps", "front", "sim"]),
     (
         "cli",
         &[
