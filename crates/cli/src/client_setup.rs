@@ -69,33 +69,49 @@ impl ClientSetup {
 
     /// The page of `sinew connect`. It is printed as it is: commands and files are copied from it.
     pub fn to_text(&self, printer: Printer) -> String {
-        let section = |title: &str, places: &[&str], body: &str| {
-            let places: String =
-                places.iter().map(|place| format!("  {}\n", printer.paint(TextStyle::Dim, place))).collect();
-            let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
-            format!("\n{}\n{places}{body}", printer.paint(TextStyle::Bold, title))
-        };
-        let mut text = section("Claude Code", &[], "") + &printer.command(&self.claude_code(&ClientSetup::program()));
-        let config = file("mcpServers", &self.stdio());
-        for (client, places) in CLIENTS {
-            text.push_str(&section(client, places, &config));
-        }
-        let vscode = file("servers", &self.stdio());
-        text.push_str(&section("VS Code", &[".vscode/mcp.json in a project"], &vscode));
-        let args: Vec<String> = self.arguments().iter().map(|word| format!("{word:?}")).collect();
-        let codex =
-            format!("[mcp_servers.sinew]\ncommand = {:?}\nargs = [{}]", ClientSetup::program(), args.join(", "));
-        text.push_str(&section("Codex", &["~/.codex/config.toml"], &codex));
-        let http = file("mcpServers", &self.http());
-        text.push_str(&section("Clients that speak Streamable HTTP", &[], &http));
-        text.push_str(&section("Clients on another machine", &[], ""));
-        text.push_str(&self.remote(printer));
+        let mut text: String = self.sections(printer).into_iter().map(|(_, section)| section).collect();
+        text.push_str(&self.with_token(printer));
         if self.token.is_none() {
-            let hint =
-                "snw_… stands for a token: `sinew connect --client NAME` creates one for a client and prints it here.";
+            let hint = "snw_… stands for a token: `sinew token new --client NAME` creates one for a client.";
             text.push_str(&format!("\n{}\n", printer.wrap(hint, 0)));
         }
         text
+    }
+
+    /// The section of one client that Sinew knows, by its name in any spelling: `cursor`, `Claude Code`, `vscode`. These
+    /// clients start `sinew stdio`, which gives each of them a token of its own.
+    pub fn of_client(&self, name: &str, printer: Printer) -> Option<String> {
+        let plain = |name: &str| name.to_lowercase().replace(|letter: char| !letter.is_ascii_alphanumeric(), "");
+        let wanted = match plain(name).as_str() {
+            "claude" => plain("Claude Desktop"),
+            "gemini" => plain("Gemini CLI"),
+            "code" => plain("VS Code"),
+            other => other.to_owned(),
+        };
+        self.sections(printer).into_iter().find(|(client, _)| plain(client) == wanted).map(|(_, section)| section)
+    }
+
+    /// A section for each client that starts `sinew stdio`.
+    fn sections(&self, printer: Printer) -> Vec<(&'static str, String)> {
+        let claude_code = printer.command(&self.claude_code(&ClientSetup::program()));
+        let mut sections = vec![("Claude Code", section(printer, "Claude Code", &[], "") + &claude_code)];
+        let config = file("mcpServers", &self.stdio());
+        sections.extend(CLIENTS.iter().map(|(client, places)| (*client, section(printer, client, places, &config))));
+        let vscode = file("servers", &self.stdio());
+        sections.push(("VS Code", section(printer, "VS Code", &[".vscode/mcp.json in a project"], &vscode)));
+        let args: Vec<String> = self.arguments().iter().map(|word| format!("{word:?}")).collect();
+        let codex =
+            format!("[mcp_servers.sinew]\ncommand = {:?}\nargs = [{}]", ClientSetup::program(), args.join(", "));
+        sections.push(("Codex", section(printer, "Codex", &["~/.codex/config.toml"], &codex)));
+        sections
+    }
+
+    /// The sections of clients that need a token.
+    pub fn with_token(&self, printer: Printer) -> String {
+        let http = file("mcpServers", &self.http());
+        section(printer, "Clients that speak Streamable HTTP", &[], &http)
+            + &section(printer, "Clients on another machine", &[], "")
+            + &self.remote(printer)
     }
 
     fn token(&self) -> &str {
@@ -114,6 +130,12 @@ impl ClientSetup {
         }
         printer.command(&command)
     }
+}
+
+fn section(printer: Printer, title: &str, places: &[&str], body: &str) -> String {
+    let places: String = places.iter().map(|place| format!("  {}\n", printer.paint(TextStyle::Dim, place))).collect();
+    let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
+    format!("\n{}\n{places}{body}", printer.paint(TextStyle::Bold, title))
 }
 
 /// The file of a client with this one server, a member on each line.

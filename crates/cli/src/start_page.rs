@@ -23,6 +23,10 @@ pub struct StartPage {
     /// Whose tokens travel over the network without encryption.
     pub unencrypted: Vec<&'static str>,
     pub devices: Vec<ListedDevice>,
+    /// Known devices that are not connected, by the names people use.
+    pub away: Vec<String>,
+    /// Whether phones that adb sees are connected by themselves.
+    pub follows_phones: bool,
     /// How to call this program from a shell.
     pub program: String,
     /// What happens when a model calls a dangerous tool.
@@ -48,6 +52,8 @@ impl StartPage {
             remote_boards_url: server.remote_boards_url.clone(),
             unencrypted: server.unencrypted.clone(),
             devices: Vec::new(),
+            away: away(&server.gateway),
+            follows_phones: false,
             program: program(),
             access: access(&server.gateway),
             state: (Some(base) != state::directory(None).ok().as_deref()).then(|| base.display().to_string()),
@@ -90,7 +96,7 @@ impl StartPage {
         text.push_str(&self.facts(printer, is_verbose));
         text.push('\n');
         if self.devices.is_empty() {
-            text.push_str("No device is connected. Connect a virtual board:\n");
+            text.push_str(&format!("{}\n", printer.wrap(&self.nothing_yet(), 0)));
             text.push_str(&printer.command(&self.command("sim board")));
         } else {
             text.push_str(&self.table(printer));
@@ -111,6 +117,25 @@ impl StartPage {
         text
     }
 
+    /// Why the page has no device, and which ones come by themselves.
+    fn nothing_yet(&self) -> String {
+        let known = match self.away.as_slice() {
+            [] => "No device is connected yet.".to_owned(),
+            away => {
+                let (shown, more) = away.split_at(away.len().min(MOST_AWAY));
+                let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+                let count = if away.len() == 1 {
+                    "1 known device is".to_owned()
+                } else {
+                    format!("{} known devices are", away.len())
+                };
+                format!("{count} not connected yet: {}{more}.", shown.join(", "))
+            }
+        };
+        let phones = if self.follows_phones { " Phones that adb sees come by themselves." } else { "" };
+        format!("{known}{phones} To connect a virtual board:")
+    }
+
     fn facts(&self, printer: Printer, is_verbose: bool) -> String {
         let addresses = &self.addresses;
         let mut text = printer.fact("MCP endpoint", &format!("{}/mcp", addresses.url));
@@ -124,8 +149,14 @@ impl StartPage {
         text.push_str(&printer.fact("Boards", &addresses.devices_url));
         let more = self.remote_boards_url.iter().chain(addresses.mqtt_url.iter().filter(|_| is_verbose));
         text.extend(more.map(|url| printer.fact("", url)));
-        if let Some(url) = addresses.ota_url.as_ref().filter(|_| is_verbose || self.remote_boards_url.is_some()) {
-            text.push_str(&printer.fact("Board setup", &format!("{url} (OTA address of your own boards)")));
+        // The page of the demo has no line to spare for an address that no real board reaches.
+        let is_shown = is_verbose || self.remote_boards_url.is_some() || self.devices.is_empty();
+        if let Some(url) = addresses.ota_url.as_ref().filter(|_| is_shown) {
+            let who = match &self.remote_boards_url {
+                Some(_) => "OTA address of your own boards",
+                None => "OTA address, on this machine only; --devices opens it to others",
+            };
+            text.push_str(&printer.fact("Board setup", &format!("{url} ({who})")));
         }
         if let Some(fingerprint) = &addresses.fingerprint {
             // Without colons it fits a line.
@@ -202,6 +233,14 @@ impl StartPage {
     }
 }
 
+/// Names of away devices that the page has room for.
+const MOST_AWAY: usize = 6;
+
+fn away(gateway: &Gateway) -> Vec<String> {
+    let devices = gateway.devices().into_iter().filter(|device| device.state == "away");
+    devices.map(|device| clean(&device.name.unwrap_or_else(|| device.id.to_string()))).collect()
+}
+
 fn section(printer: Printer, title: &str, commands: &[String]) -> String {
     let lines: String = commands.iter().map(|command| printer.command(command)).collect();
     format!("\n{}\n{lines}", printer.paint(TextStyle::Bold, title))
@@ -253,6 +292,7 @@ mod tests {
                 token: "snw_secret".to_owned(),
                 started_by: StartedBy::Demo,
                 version: "0.1.0".to_owned(),
+                routines: None,
             },
             token: Some("snw_client_0123456789_0123456789_0123456789".to_owned()),
             directory: "/home/somebody/.local/state/sinew/demo".to_owned(),
@@ -267,6 +307,8 @@ mod tests {
                 device("shopping", "Shopping", &["add_item"]),
                 device("virtual-phone", "Virtual Phone", &["capture_screenshot", "get_screen", "open_app"]),
             ],
+            away: Vec::new(),
+            follows_phones: true,
             program: "sinew".to_owned(),
             state: None,
         }
@@ -290,6 +332,20 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_page_without_devices_says_which_are_known_and_away() {
+        let empty = StartPage { devices: Vec::new(), ..page() };
+        let text = |away: &[&str]| {
+            let away = away.iter().map(|name| (*name).to_owned()).collect();
+            StartPage { away, ..StartPage { devices: Vec::new(), ..page() } }.to_text(Printer::narrow(80), false)
+        };
+        assert!(empty.to_text(Printer::narrow(80), false).contains("No device is connected yet. Phones"));
+        assert!(text(&["kitchen"]).contains("1 known device is not connected yet: kitchen."));
+        let many = text(&["a", "b", "c", "d", "e", "f", "g", "h"]);
+        assert!(many.contains("8 known devices are not connected yet: a, b, c, d, e, f and 2 more."), "{many}");
+        assert!(many.contains("http://127.0.0.1:7301/xiaozhi/ota/") && many.lines().count() < 24, "{many}");
     }
 
     #[test]

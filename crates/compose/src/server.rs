@@ -20,12 +20,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::board_listeners::{self, BoardsPlan, MqttSockets};
 use crate::brokers;
+use crate::config::Overrides;
 use crate::error::{ComposeErrorKind, Error};
 use crate::families::{FamilyPlans, RunningFamilies};
 use crate::hangup::Hangup;
 use crate::relay::RelayConfig;
 use crate::seals;
-use crate::state::{self, GatewayAddresses, LocalGateway, StartedBy, Takeover};
+use crate::state::{self, GatewayAddresses, LastStart, LocalGateway, StartedBy, Takeover};
 use crate::tasks::TaskGroup;
 
 /// All settings of a gateway and its listeners.
@@ -39,6 +40,9 @@ pub struct ServerSettings {
     pub offer: OfferedTransport,
     pub state: PathBuf,
     pub started_by: StartedBy,
+    /// Where the settings come from.
+    pub config_file: Option<PathBuf>,
+    pub flags: Overrides,
     pub token: Option<String>,
     pub tls: bool,
     pub devices_tls: bool,
@@ -154,10 +158,10 @@ impl GatewayServer {
     }
 
     async fn open_listeners(gateway: Gateway, settings: ServerSettings) -> Result<GatewayServer, Error> {
-        let clients = listen("--listen", settings.listen, &settings.state)?;
-        let boards = listen("--devices", settings.devices, &settings.state)?;
+        let clients = listen("listen", settings.listen, &settings)?;
+        let boards = listen("devices", settings.devices, &settings)?;
         let mqtt = match settings.mqtt {
-            Some(address) => Some(listen_mqtt(address, &settings.state).await?),
+            Some(address) => Some(listen_mqtt(address, &settings).await?),
             None => None,
         };
         let hosts = hosts(&settings);
@@ -166,10 +170,16 @@ impl GatewayServer {
             tracing::warn!("the certificate {problem}");
         }
         let (mut client_tasks, mut device_tasks) = (TaskGroup::default(), TaskGroup::default());
+        let last_start = LastStart {
+            started_by: settings.started_by,
+            config: settings.config_file.clone(),
+            flags: settings.flags.clone(),
+        };
 
         let clients_tls = identity.clone().filter(|_| settings.tls);
         let boards_tls = identity.clone().filter(|_| settings.devices_tls).map(|identity| identity.server_config());
         let reach = reach(&settings, &boards, mqtt.as_ref())?;
+        let routines = settings.routines.clone().unwrap_or_else(|| settings.state.join("routines"));
         let addresses = state::GatewayAddresses {
             remote_hosts: if settings.listen.ip().is_loopback() { Vec::new() } else { hosts.clone() },
             url: url(if settings.tls { "https" } else { "http" }, local_address(&clients)?, ""),
@@ -186,6 +196,7 @@ impl GatewayServer {
             token: gateway.tokens().own(),
             started_by: settings.started_by,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            routines: Some(routines.clone()),
         };
 
         let mut limits = settings.limits;
@@ -255,11 +266,11 @@ impl GatewayServer {
 
         let families = RunningFamilies::spawn(settings.families, &gateway, &all_boards, &mut device_tasks);
 
-        let directory = settings.routines.unwrap_or_else(|| settings.state.join("routines"));
         let (announce, effects) = (gateway.announce(), gateway.clone());
         let effect_of = Arc::new(move |uses: &[ToolUse]| effects.worst_effect(uses));
-        device_tasks.spawn(|shutdown| sinew_routines::run(directory, effect_of, announce, shutdown));
+        device_tasks.spawn(|shutdown| sinew_routines::run(routines, effect_of, announce, shutdown));
 
+        last_start.write(&settings.state)?;
         state::write_addresses(&settings.state, &addresses)?;
         gateway.set_url(&addresses.url);
         if let Some(identity) = identity {
@@ -354,12 +365,12 @@ pub fn allow_many_sockets() {
 }
 
 /// The MQTT listener, and the UDP port of the same number.
-async fn listen_mqtt(address: SocketAddr, directory: &Path) -> Result<MqttSockets, Error> {
-    let listener = listen("--mqtt", address, directory)?;
+async fn listen_mqtt(address: SocketAddr, settings: &ServerSettings) -> Result<MqttSockets, Error> {
+    let listener = listen("mqtt", address, settings)?;
     let address = local_address(&listener)?;
     let sound = UdpSocket::bind(address).await.map_err(|error| {
-        let message =
-            format!("cannot receive UDP on {address}: {error}; choose another port with --mqtt, or --mqtt off");
+        let remedy = settings.another_address("mqtt", &address.ip().to_string());
+        let message = format!("cannot receive UDP on {address}: {error}; {remedy}, or switch MQTT off with `off`");
         Error::new(ComposeErrorKind::AddressTaken, message)
     })?;
     Ok(MqttSockets { listener, sound })
@@ -392,21 +403,43 @@ fn reach(
     Ok(AdvertisedAddress { host, http: http.port(), mqtt: port, sound: port })
 }
 
-fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListener, Error> {
+impl ServerSettings {
+    /// How to choose another address for a listener: where this one was chosen.
+    fn another_address(&self, key: &str, host: &str) -> String {
+        let Overrides { listen, devices, mqtt, .. } = &self.flags;
+        let is_flag = match key {
+            "listen" => listen.is_some(),
+            "devices" => devices.is_some(),
+            _ => mqtt.is_some(),
+        };
+        match self.config_file.as_ref().filter(|_| !is_flag) {
+            Some(file) => format!("choose another with `{key}` in {}", file.display()),
+            None => format!("choose another with --{key} {host}:PORT"),
+        }
+    }
+}
+
+fn listen(key: &str, address: SocketAddr, settings: &ServerSettings) -> Result<TcpListener, Error> {
     bind(address).map_err(|error| {
         let port = address.port();
-        let holder = match error.kind() {
-            std::io::ErrorKind::AddrInUse => match gateway_on(port, directory) {
+        let why = match error.kind() {
+            std::io::ErrorKind::AddrInUse => match gateway_on(port, &settings.state) {
                 Some(running) => format!("it is used by {}", running.describe()),
                 None => format!("another program uses it; `ss -ltnp 'sport = :{port}'` shows which"),
             },
+            std::io::ErrorKind::AddrNotAvailable => {
+                "this machine does not have that address; `ip addr` lists those it has".to_owned()
+            }
             std::io::ErrorKind::PermissionDenied => "ports below 1024 need privileges".to_owned(),
             _ => error.to_string(),
         };
-        Error::new(
-            ComposeErrorKind::AddressTaken,
-            format!("cannot listen on {address}: {holder}; choose another with {flag} {}:PORT", address.ip()),
-        )
+        let host = match error.kind() {
+            // Another port of the same address would not help.
+            std::io::ErrorKind::AddrNotAvailable => "ADDRESS".to_owned(),
+            _ => address.ip().to_string(),
+        };
+        let remedy = settings.another_address(key, &host);
+        Error::new(ComposeErrorKind::AddressTaken, format!("cannot listen on {address}: {why}; {remedy}"))
     })
 }
 

@@ -1,7 +1,8 @@
 //! Where the state directory is, and which gateway runs on it.
 //!
-//! The files inside belong to the gateway, except two: `doors.json` says where the running gateway can be reached,
-//! and `takeover.lock` is held by a process that waits to replace a gateway inside a client. `demo` uses a subfolder,
+//! The files inside belong to the gateway, except three: `doors.json` says where the running gateway can be reached,
+//! `last-start.json` what the last one was started with, and `takeover.lock` is held by a process that waits to replace
+//! a gateway inside a client. `demo` uses a subfolder,
 //! so that trying things never touches a real gateway.
 
 use std::fs;
@@ -10,9 +11,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Overrides;
 use crate::error::{ComposeErrorKind, Error};
 
 const FILE: &str = "doors.json";
+const LAST_START: &str = "last-start.json";
 const TAKEOVER: &str = "takeover.lock";
 
 /// How to reach the gateway that runs on a state directory.
@@ -40,6 +43,9 @@ pub struct GatewayAddresses {
     pub started_by: StartedBy,
     #[serde(default)]
     pub version: String,
+    /// The folder whose files are its routines.
+    #[serde(default)]
+    pub routines: Option<PathBuf>,
 }
 
 impl GatewayAddresses {
@@ -128,16 +134,21 @@ pub fn running(directory: &Path) -> Option<LocalGateway> {
     })
 }
 
-/// Writes the addresses for client commands; only the owner can read the file, as it has the token.
+/// Writes the addresses for client commands.
 pub fn write_addresses(directory: &Path, addresses: &GatewayAddresses) -> Result<(), Error> {
-    let path = directory.join(FILE);
+    write_private(directory, FILE, addresses)
+}
+
+/// Writes a file that only the owner can read, as it may have the token.
+fn write_private(directory: &Path, name: &str, content: &impl Serialize) -> Result<(), Error> {
+    let path = directory.join(name);
     let write = || -> std::io::Result<()> {
-        let beside = directory.join("doors.json.new");
+        let beside = directory.join(format!("{name}.new"));
         let mut options = fs::OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&beside)?.write_all(&serde_json::to_vec_pretty(addresses)?)?;
+        options.open(&beside)?.write_all(&serde_json::to_vec_pretty(content)?)?;
         fs::rename(&beside, &path)
     };
     write().map_err(|error| Error::new(ComposeErrorKind::Io, format!("cannot write {}: {error}", path.display())))
@@ -145,6 +156,38 @@ pub fn write_addresses(directory: &Path, addresses: &GatewayAddresses) -> Result
 
 pub fn remove_addresses(directory: &Path) {
     let _ = fs::remove_file(directory.join(FILE));
+}
+
+/// What the last gateway on a state directory was started with. It stays when that gateway stops, so that
+/// `sinew doctor` can say what keeps it from starting again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastStart {
+    pub started_by: StartedBy,
+    /// The configuration file, if there was one.
+    pub config: Option<PathBuf>,
+    #[serde(default)]
+    pub flags: Overrides,
+}
+
+impl LastStart {
+    pub fn read(directory: &Path) -> Option<LastStart> {
+        serde_json::from_slice(&fs::read(directory.join(LAST_START)).ok()?).ok()
+    }
+
+    pub fn write(&self, directory: &Path) -> Result<(), Error> {
+        write_private(directory, LAST_START, self)
+    }
+
+    /// The command, as it was typed or configured.
+    pub fn command(&self) -> String {
+        let command = match self.started_by {
+            StartedBy::Serve => "sinew serve",
+            StartedBy::Demo => "sinew demo",
+            StartedBy::Client => "sinew stdio",
+        };
+        let config = self.config.as_ref().map(|config| format!(" --config {}", config.display()));
+        format!("{command}{}", config.unwrap_or_default())
+    }
 }
 
 /// The right to replace a gateway inside a client. The operating system ends it with the process.

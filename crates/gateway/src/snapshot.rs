@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
 use sinew_tool::text::{clean, clean_line};
-use sinew_tool::{Device, DeviceId, DeviceInfo, Status, ToolUse, Toolset};
+use sinew_tool::{Admission, Device, DeviceId, DeviceInfo, Status, ToolUse, Toolset};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -275,7 +275,11 @@ impl DeviceEntry {
             (Presence::Away(_), _) => {
                 let hint = self.info.attributes.get(WHEN_AWAY).and_then(Value::as_str);
                 let remedy = hint.map(|hint| clean_line(hint, 200));
-                let remedy = remedy.unwrap_or_else(|| "switch it on or wake it; it reconnects by itself".to_owned());
+                let mut remedy =
+                    remedy.unwrap_or_else(|| "switch it on or wake it; it reconnects by itself".to_owned());
+                if self.info.admission == Admission::Configured {
+                    remedy += "; if it was taken out of the configuration, `sinew devices forget` removes it";
+                }
                 ("away".to_owned(), Some(remedy))
             }
             (Presence::Here(_), Status::Ready) => {

@@ -85,12 +85,30 @@ impl fmt::Display for StepsError {
 pub struct WrittenCall<'a> {
     pub device: Option<&'a Value>,
     pub tool: &'a str,
+    /// None where the grammar makes the arguments itself.
+    pub arguments: Option<&'a Map<String, Value>>,
+}
+
+impl WrittenCall<'_> {
+    /// Whether all its arguments are among these; else the first that is not, with the nearest that is.
+    pub fn check_arguments(&self, known: &[&str]) -> Result<(), String> {
+        let unknown = self.arguments.into_iter().flat_map(Map::keys).find(|name| !known.contains(&name.as_str()));
+        let Some(unknown) = unknown else { return Ok(()) };
+        let (tool, unknown) = (clean_line(self.tool, 64), clean_line(unknown, 64));
+        Err(match nearest(&unknown, known.iter().copied()) {
+            Some(meant) => format!("`{tool}` has no argument `{unknown}`; did you mean `{meant}`?"),
+            None if known.is_empty() => format!("`{tool}` has no argument `{unknown}`; it takes none"),
+            None => format!("`{tool}` has no argument `{unknown}`; it takes {}", known.join(", ")),
+        })
+    }
 }
 
 fn collect<'a>(list: &'a [Step], calls: &mut Vec<WrittenCall<'a>>) {
     for step in list {
         match &step.kind {
-            StepKind::Call { device, tool, .. } => calls.push(WrittenCall { device: device.as_ref(), tool }),
+            StepKind::Call { device, tool, arguments, .. } => {
+                calls.push(WrittenCall { device: device.as_ref(), tool, arguments: Some(arguments) });
+            }
             StepKind::If { condition, then, otherwise } => {
                 calls.extend(looks(condition));
                 collect(then, calls);
@@ -104,7 +122,7 @@ fn collect<'a>(list: &'a [Step], calls: &mut Vec<WrittenCall<'a>>) {
 }
 
 fn looks(condition: &Condition) -> Vec<WrittenCall<'_>> {
-    let look = |device| WrittenCall { device, tool: LOOK };
+    let look = |device| WrittenCall { device, tool: LOOK, arguments: None };
     condition.screens().into_iter().map(look).collect()
 }
 

@@ -112,6 +112,13 @@ fn schema(app_tool: &AppTool, tell: &mut dyn FnMut(Finding)) {
         }
     }
     for (parameter, schema) in properties.into_iter().flatten() {
+        for wrong in unknown_types(schema) {
+            let message = format!(
+                "parameter `{parameter}` of `{name}` has the type `{wrong}`; the types of JSON are {}",
+                TYPES.join(", ")
+            );
+            tell(error(&rules::PARAMETER_TYPE, message));
+        }
         let says = |key: &str| schema.get(key).is_some();
         if !["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"].into_iter().any(says) {
             let message = format!("parameter `{parameter}` of `{name}` has no type, so its values cannot be checked");
@@ -124,4 +131,20 @@ fn schema(app_tool: &AppTool, tell: &mut dyn FnMut(Finding)) {
             ));
         }
     }
+}
+
+const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "array", "object", "null"];
+
+/// The types in a schema and its parts that JSON does not have.
+fn unknown_types(schema: &Value) -> Vec<&str> {
+    let types = match schema.get("type") {
+        Some(Value::Array(several)) => several.iter().collect(),
+        Some(one) => vec![one],
+        None => Vec::new(),
+    };
+    let own = types.into_iter().map(|one| one.as_str().unwrap_or("(not a text)")).filter(|word| !TYPES.contains(word));
+    let lists = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
+    let members = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|members| members.values());
+    let parts = schema.get("items").into_iter().chain(lists).chain(members);
+    own.chain(parts.flat_map(unknown_types)).collect()
 }

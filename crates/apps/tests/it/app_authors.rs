@@ -145,6 +145,14 @@ fn names_descriptions_and_schemas_are_checked() {
     assert_eq!(of(required), [("required", Error)]);
     let untyped = json!({"parameters": {"type": "object", "properties": {"path": {"description": "Where"}}}});
     assert_eq!(of(untyped), [("parameter-type", Warning)]);
+    for wrong in
+        [json!({"type": "str"}), json!({"type": ["string", "nul"]}), json!({"type": "array", "items": {"type": 5}})]
+    {
+        let mut property = wrong;
+        property["description"] = json!("Where");
+        let mistyped = json!({"parameters": {"type": "object", "properties": {"path": property}}});
+        assert_eq!(of(mistyped), [("parameter-type", Error)]);
+    }
     let silent = json!({"parameters": {"type": "object", "properties": {"path": {"type": "string"}}}});
     assert_eq!(of(silent), [("parameter-description", Advice)]);
     let shy = lint_components(&activity(&tool(json!({})).replace("Reads PDF files", "")));

@@ -98,6 +98,12 @@ async fn installed_updated_and_removed_apps_are_noticed() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(app.info().version, "2.0");
+    // Whoever writes an app builds the same version again and again.
+    let rebuilt = next.replace("new_tool", "better_tool");
+    bench.handset.install(virtual_app("com.example.pdf", 2, &rebuilt));
+    while names(&*app) != ["better_tool"] {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     bench.handset.uninstall("com.example.pdf");
     bench.without_app("com.example.pdf").await;
     assert_eq!((names(&*app).len(), limited(&*app).0.as_str()), (0, "removed"));

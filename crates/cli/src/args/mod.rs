@@ -190,7 +190,8 @@ impl StdioArgs {
 
 #[derive(Args, Debug)]
 pub struct ConnectArgs {
-    /// Create a token for a client of this name and print it in the configurations that need one
+    /// Print only what this client needs: claude-code, claude-desktop, cursor, windsurf, gemini-cli, vscode or codex. Any
+    /// other name is that of a client over HTTP, for which a token is created
     #[arg(long, value_name = "NAME", value_parser = values::name)]
     pub client: Option<String>,
 

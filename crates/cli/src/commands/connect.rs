@@ -11,10 +11,6 @@ use crate::terminal::{Printer, print, print_exact, print_json};
 
 pub async fn run(args: &ConnectArgs, printer: Printer) -> Result<(), CliError> {
     let reach = &args.reach;
-    let token = match &args.client {
-        Some(client) => Some(new_token(client, reach).await?),
-        None => reach.token.clone(),
-    };
     let base = reach.state.directory()?;
     let running = state::find_running(&base);
     let (url, remote_url) = match (GatewayTarget::named(reach)?, &running) {
@@ -25,18 +21,27 @@ pub async fn run(args: &ConnectArgs, printer: Printer) -> Result<(), CliError> {
         (None, Some(running)) => (running.addresses.url.clone(), running.addresses.remote_urls().into_iter().next()),
         (None, None) => ("http://127.0.0.1:7300".to_owned(), None),
     };
-    let setup = ClientSetup {
+    let mut setup = ClientSetup {
         url,
         remote_url,
-        token,
+        token: reach.token.clone(),
         state: (state::directory(None).ok().as_ref() != Some(&base)).then(|| base.display().to_string()),
         fingerprint: running.as_ref().and_then(|running| running.addresses.fingerprint.clone()),
     };
+    let own_section = args.client.as_ref().and_then(|client| setup.of_client(client, printer));
+    if let (Some(client), None) = (&args.client, &own_section) {
+        setup.token = Some(new_token(client, reach).await?);
+    }
     if printer.is_json() {
         print_json(&setup.to_json());
         return Ok(());
     }
-    print_exact(setup.to_text(printer).trim_start_matches('\n'));
+    let page = match (own_section, &args.client) {
+        (Some(section), _) => section,
+        (None, Some(_)) => setup.with_token(printer),
+        (None, None) => setup.to_text(printer),
+    };
+    print_exact(page.trim_start_matches('\n'));
     print(&match running {
         Some(running) => format!("\nClients use {}.\n", running.describe()),
         None => "\nNo gateway runs now. The first client starts one; `sinew serve` starts one that stays.\n".to_owned(),

@@ -49,7 +49,11 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         return Ok(());
     }
     let mut table =
-        Table::new(["DEVICE", "NAME", "KIND", "STATE", "SINCE", "TOOLS", "LABELS", "VERSION", "ADMITTED BY"]);
+        Table::new(["DEVICE", "NAME", "KIND", "STATE", "SINCE", "TOOLS", "LABELS", "VERSION", "ADMITTED BY"]).spare(&[
+            "VERSION",
+            "ADMITTED BY",
+            "KIND",
+        ]);
     for device in devices {
         let count = device.tools;
         let tools = if device.pinned { format!("{count}, pinned") } else { count.to_string() };

@@ -99,7 +99,7 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         );
         return Ok(());
     }
-    let mut table = Table::new(["PHONE", "NAME", "KIND", "ANDROID", "STATE", "SERIAL"]);
+    let mut table = Table::new(["PHONE", "NAME", "KIND", "ANDROID", "STATE", "SERIAL"]).spare(&["ANDROID", "KIND"]);
     for phone in &phones {
         table.row([
             (Some(TextStyle::Bold), phone.id.clone()),
@@ -138,7 +138,8 @@ async fn apps(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         print("No app on the phones offers tools. docs/apps.md says how an app can.\n");
         return Ok(());
     }
-    let mut table = Table::new(["APP", "PACKAGE", "VERSION", "PHONE", "STATE", "TOOLS", "FORMS"]);
+    let mut table =
+        Table::new(["APP", "PACKAGE", "VERSION", "PHONE", "STATE", "TOOLS", "FORMS"]).spare(&["FORMS", "VERSION"]);
     for app in &apps {
         table.row([
             (Some(TextStyle::Bold), app.id.clone()),

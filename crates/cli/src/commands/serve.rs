@@ -14,6 +14,7 @@ pub async fn run(args: ServeArgs, printer: Printer) -> Result<(), CliError> {
         Some(path) => GatewayConfig::settings(path, &flags)?,
         None => GatewayConfig::default().with(&flags)?,
     };
+    let follows_phones = settings.phones.is_some();
     let mut stop = StopSignal::new()?;
     let mut server = GatewayServer::open_taking_over(settings).await?;
     let config = args.listen.state.config;
@@ -23,7 +24,7 @@ pub async fn run(args: ServeArgs, printer: Printer) -> Result<(), CliError> {
     let (gateway, families) = (server.gateway.clone(), server.families.clone());
     server.spawn_client(|stop| reload::follow(config, gateway, families, stop));
     let title = format!("Sinew {} is running.", env!("CARGO_PKG_VERSION"));
-    let page = StartPage::new(title, &server, &server.directory);
+    let page = StartPage { follows_phones, ..StartPage::new(title, &server, &server.directory) };
     page.print(printer, args.verbose);
     Ok(server.run(async || stop.wait().await).await?)
 }

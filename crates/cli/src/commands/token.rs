@@ -64,7 +64,7 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         print_json(&answer);
         return Ok(());
     }
-    let mut table = Table::new(["TOKEN", "ROLE", "FOR", "DEVICE", "MADE", "LAST USE", "EXPIRES"]);
+    let mut table = Table::new(["TOKEN", "ROLE", "FOR", "DEVICE", "MADE", "LAST USE", "EXPIRES"]).spare(&["MADE"]);
     for token in &answer.tokens {
         let made = if token.created > 0 { ago(token.created) } else { String::new() };
         table.row([
@@ -74,11 +74,18 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
             (None, token.device.clone().unwrap_or_default()),
             (None, made),
             (None, token.last_use.map(ago).unwrap_or_default()),
-            (None, token.expires.map(day).unwrap_or_default()),
+            token.expires.map(expiry).unwrap_or_default(),
         ]);
     }
     print(&printer.table(&table));
     Ok(())
+}
+
+fn expiry(at: i64) -> (Option<TextStyle>, String) {
+    match at <= jiff::Timestamp::now().as_millisecond() {
+        true => (Some(TextStyle::Bad), format!("expired {}", day(at))),
+        false => (None, day(at)),
+    }
 }
 
 /// `2026-11-30 14:05`, from milliseconds of Unix time.

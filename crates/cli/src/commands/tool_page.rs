@@ -11,23 +11,43 @@ use crate::client::{GatewayClient, GatewayTarget};
 use crate::error::CliError;
 use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
 
+/// A tool and the devices that have it exactly so.
+struct FoundTool {
+    tool: ListedTool,
+    devices: Vec<String>,
+}
+
+impl FoundTool {
+    fn is_same(&self, other: &ListedTool) -> bool {
+        self.tool.description == other.description && self.tool.input_schema == other.input_schema
+    }
+}
+
 pub async fn show(tool: &str, device: Option<&str>, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let mut client = GatewayTarget::find(reach)?.connect().await?;
-    let (tool, devices) = find(&mut client, tool, device).await?;
+    let mut found = find(&mut client, tool, device).await?;
+    let FoundTool { tool, devices } = found.remove(0);
     if printer.is_json() {
-        print_json(&json!({"tool": tool, "devices": devices}));
+        let others: Vec<_> = found.iter().map(|other| json!({"tool": other.tool, "devices": other.devices})).collect();
+        print_json(&json!({"tool": tool, "devices": devices, "others": others}));
         return Ok(());
     }
     print(&page(&tool, &devices, printer));
+    for other in found {
+        let line = format!(
+            "{} {} a different tool of this name: `sinew tools show {} --device {}`",
+            clean(&other.devices.join(", ")),
+            if other.devices.len() == 1 { "has" } else { "have" },
+            clean(&other.tool.name),
+            clean(&other.devices[0])
+        );
+        print(&printer.fact("Others", &line));
+    }
     Ok(())
 }
 
-/// The tool, and the devices that have it.
-async fn find(
-    client: &mut GatewayClient,
-    wanted: &str,
-    device: Option<&str>,
-) -> Result<(ListedTool, Vec<String>), CliError> {
+/// The tools of this name, which may differ from device to device; at least one.
+async fn find(client: &mut GatewayClient, wanted: &str, device: Option<&str>) -> Result<Vec<FoundTool>, CliError> {
     let devices = match device {
         Some(device) => vec![device.to_owned()],
         None => {
@@ -35,24 +55,25 @@ async fn find(
             answer.devices.into_iter().filter(|device| device.tools > 0).map(|device| device.id).collect()
         }
     };
-    let (mut found, mut owners, mut names) = (None, Vec::new(), Vec::new());
+    let (mut found, mut names) = (Vec::<FoundTool>::new(), Vec::new());
     for device in devices {
         for tool in tools::of_device(client, &device).await? {
-            if tools::is_same_name(&tool.name, wanted) {
-                owners.push(device.clone());
-                found.get_or_insert(tool);
-            } else {
+            if !tools::is_same_name(&tool.name, wanted) {
                 names.push(tool.name);
+            } else if let Some(same) = found.iter_mut().find(|found| found.is_same(&tool)) {
+                same.devices.push(device.clone());
+            } else {
+                found.push(FoundTool { tool, devices: vec![device.clone()] });
             }
         }
     }
-    if let Some(found) = found {
-        return Ok((found, owners));
+    if !found.is_empty() {
+        return Ok(found);
     }
-    // The gateway's own tools belong to no device.
+    // The gateway's own tools belong to no device, and a name for clients may have the device in it.
     let listed: Tools = client.get("/api/v1/tools?shape=folded").await?;
     if let Some(tool) = listed.tools.into_iter().find(|tool| tool.name == wanted && device.is_none()) {
-        return Ok((tool, Vec::new()));
+        return Ok(vec![FoundTool { tool, devices: Vec::new() }]);
     }
     let hint = match nearest(wanted, names.iter().map(String::as_str)) {
         Some(name) => format!("did you mean `{name}`?"),

@@ -97,6 +97,16 @@ impl Printer {
         show_hidden(&json::lay_out(value, width)).lines().map(|line| format!("{:indent$}{line}", "")).collect()
     }
 
+    /// The text of a tool, as it is; in a terminal, JSON that is too wide for it is broken between its members.
+    pub fn answer(&self, text: &str) -> String {
+        let is_too_wide = |width: usize| text.lines().any(|line| visible(line) > width);
+        let value = || serde_json::from_str::<Value>(text).ok().filter(|value| value.is_object() || value.is_array());
+        match self.width.filter(|width| is_too_wide(*width)).and_then(|_| value()) {
+            Some(value) => self.json_lines(&value, 0).join("\n"),
+            None => clean(text),
+        }
+    }
+
     /// A command as people type it, broken before an option where it is too long for the terminal.
     pub fn command(&self, command: &str) -> String {
         let room = self.width.unwrap_or(usize::MAX);
@@ -263,6 +273,16 @@ mod tests {
         assert_eq!(Printer::plain().command(command), format!("  {command}\n"));
         let broken = "  claude mcp add sinew -- sinew stdio \\\n    --state /a/directory/of/mine\n";
         assert_eq!(Printer::narrow(60).command(command), broken);
+    }
+
+    #[test]
+    fn a_wide_json_answer_is_broken_only_in_a_terminal() {
+        let answer = r#"{"temperature": 21.5, "humidity": 40, "relays": [true, false]}"#;
+        let narrow = Printer::narrow(40).answer(answer);
+        assert!(narrow.lines().count() > 1 && narrow.lines().all(|line| line.len() <= 40), "{narrow}");
+        assert_eq!(Printer::plain().answer(answer), answer);
+        assert_eq!(Printer::narrow(80).answer(answer), answer);
+        assert_eq!(Printer::narrow(10).answer("a text that is not JSON"), "a text that is not JSON");
     }
 
     #[test]

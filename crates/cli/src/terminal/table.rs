@@ -16,9 +16,6 @@ const GAP: usize = 2;
 /// A column of text is not made narrower than this; it moves below its row instead.
 const MIN_TEXT: usize = 16;
 
-/// A column that should stay whole is not cut to less than this.
-const MIN_WIDTH: usize = 8;
-
 /// Columns below their row are indented by this.
 const BELOW: usize = 4;
 
@@ -26,12 +23,14 @@ const BELOW: usize = 4;
 pub struct Table {
     heads: Vec<&'static str>,
     fits: Vec<ColumnFit>,
+    spare: Vec<&'static str>,
     rows: Vec<Vec<StyledText>>,
 }
 
 /// What happens to a column where the terminal is too narrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ColumnFit {
+    /// Never cut: people type what is in it.
     Whole,
     Cut,
     Wrap,
@@ -40,7 +39,12 @@ enum ColumnFit {
 impl Table {
     pub fn new(heads: impl Into<Vec<&'static str>>) -> Table {
         let heads = heads.into();
-        Table { fits: vec![ColumnFit::Whole; heads.len()], heads, rows: Vec::new() }
+        Table { fits: vec![ColumnFit::Whole; heads.len()], heads, spare: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Names columns that are left out, one after the other, where there is no room: another page shows them.
+    pub fn spare(self, heads: &[&'static str]) -> Table {
+        Table { spare: heads.to_vec(), ..self }
     }
 
     /// Names columns of text whose end may be missing, because another page shows all of it.
@@ -91,12 +95,20 @@ impl Layout {
         let mut layout = Layout { columns, below: Vec::new() };
         let Some(terminal) = terminal else { return layout };
         let is_text = |column: usize| table.fits[column] != ColumnFit::Whole;
-        layout.shrink(is_text, MIN_TEXT, terminal);
+        layout.shrink(is_text, terminal);
+        for spare in &table.spare {
+            if layout.width() > terminal {
+                layout.columns.retain(|(column, _)| table.heads[*column] != *spare);
+            }
+        }
         if layout.width() > terminal {
             layout.below = layout.columns.iter().map(|(column, _)| *column).filter(|column| is_text(*column)).collect();
             layout.columns.retain(|(column, _)| !is_text(*column));
-            layout.shrink(|column| column > 0, MIN_WIDTH, terminal);
         }
+        while layout.width() > terminal && layout.columns.len() > 1 {
+            layout.below.extend(layout.columns.pop().map(|(column, _)| column));
+        }
+        layout.below.sort_unstable();
         layout
     }
 
@@ -105,9 +117,9 @@ impl Layout {
     }
 
     /// Takes characters from the widest of these columns until all columns fit.
-    fn shrink(&mut self, may_shrink: impl Fn(usize) -> bool, min: usize, terminal: usize) {
+    fn shrink(&mut self, may_shrink: impl Fn(usize) -> bool, terminal: usize) {
         while self.width() > terminal {
-            let candidates = self.columns.iter_mut().filter(|(column, width)| may_shrink(*column) && *width > min);
+            let candidates = self.columns.iter_mut().filter(|(column, width)| may_shrink(*column) && *width > MIN_TEXT);
             match candidates.max_by_key(|(_, width)| *width) {
                 Some((_, width)) => *width -= 1,
                 None => return,
@@ -151,20 +163,29 @@ impl Printer {
         text + &self.below(table, layout, &cell)
     }
 
-    /// The columns that have no room in the line: what may be cut on one line, the rest on lines of its own.
+    /// The columns that have no room in the line: names with their heads, then what may be cut on one line, the rest on
+    /// lines of its own.
     fn below<'a>(&self, table: &Table, layout: &Layout, cell: &dyn Fn(usize) -> &'a StyledText) -> String {
         let room = self.width.unwrap_or(usize::MAX).saturating_sub(BELOW);
-        let (cuttable, wrapped): (Vec<usize>, Vec<usize>) =
-            layout.below.iter().partition(|column| table.fits[**column] == ColumnFit::Cut);
-        let texts: Vec<&str> =
-            cuttable.iter().map(|column| cell(*column).1.as_str()).filter(|text| !text.is_empty()).collect();
-        let style = cuttable.first().and_then(|column| cell(*column).0);
+        let below = |fit: ColumnFit| {
+            let columns = layout.below.iter().filter(move |column| table.fits[**column] == fit);
+            columns.filter(|column| !cell(**column).1.is_empty()).map(|column| (*column, cell(*column)))
+        };
         let mut lines: Vec<(Option<TextStyle>, String)> = Vec::new();
+        // The row of the heads needs no names of its own.
+        for (column, (style, text)) in below(ColumnFit::Whole).filter(|(column, cell)| cell.1 != table.heads[*column]) {
+            let named = format!("{}: {text}", table.heads[column].to_lowercase());
+            match lines.last_mut().filter(|(_, line)| columns(line) + GAP + columns(&named) <= room) {
+                Some((_, line)) => line.push_str(&format!("{:GAP$}{named}", "")),
+                None => lines.push((*style, named)),
+            }
+        }
+        let texts: Vec<&str> = below(ColumnFit::Cut).map(|(_, cell)| cell.1.as_str()).collect();
         if !texts.is_empty() {
+            let style = below(ColumnFit::Cut).next().and_then(|(_, cell)| cell.0);
             lines.push((style, cut(&texts.join("  "), room).into_owned()));
         }
-        for column in wrapped {
-            let (style, text) = cell(column);
+        for (_, (style, text)) in below(ColumnFit::Wrap) {
             lines.extend(wrap_line(text, room).lines().map(|line| (*style, line.to_owned())));
         }
         lines.iter().map(|(style, line)| format!("{:BELOW$}{}\n", "", self.styled(*style, line))).collect()
@@ -210,13 +231,27 @@ mod tests {
     }
 
     #[test]
-    fn a_table_fits_the_terminal_and_its_first_column_stays_whole() {
+    fn what_people_type_is_never_cut() {
         let mut table = Table::new(["A", "EMPTY", "B", "C"]);
-        table.row([plain("a-long-identifier"), plain(""), plain("a long description"), plain("another long text")]);
-        let text = Printer::narrow(40).table(&table);
-        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
-        assert!(text.contains("a-long-identifier") && text.contains('…') && !text.contains("EMPTY"), "{text}");
-        assert!(Printer::plain().table(&table).contains("another long text"));
+        table.row([plain("a-long-identifier"), plain(""), plain("a long name of it"), plain("another long name")]);
+        assert_eq!(
+            Printer::narrow(40).table(&table),
+            "A                  B\na-long-identifier  a long name of it\n    c: another long name\n"
+        );
+        assert!(Printer::plain().table(&table).contains("a long name of it  another long name"));
+        let mut wide = Table::new(["A", "B", "C"]);
+        wide.row([plain(&"a".repeat(50)), plain("name"), plain("room")]);
+        assert_eq!(Printer::narrow(40).table(&wide), format!("A\n{}\n    b: name  c: room\n", "a".repeat(50)));
+    }
+
+    #[test]
+    fn spare_columns_are_left_out_before_anything_moves() {
+        let mut table = Table::new(["ID", "KIND", "NAME", "VERSION"]).spare(&["VERSION", "KIND"]);
+        table.row([plain("board-1"), plain("a kind of board"), plain("kitchen"), plain("1.2.3-rc.4")]);
+        let heads = |width| Printer::narrow(width).table(&table).lines().next().map(str::to_owned);
+        assert_eq!(heads(80).as_deref(), Some("ID       KIND             NAME     VERSION"));
+        assert_eq!(heads(44).as_deref(), Some("ID       KIND             NAME"));
+        assert_eq!(heads(20).as_deref(), Some("ID       NAME"));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use crate::gateway::{PORTS, Process, path_with_sinew, run, sinew};
 
 pub const COLUMNS: usize = 80;
 const LINES: usize = 24;
-const LONG_WORD: usize = 12;
+/// Of a cell that the terminal cuts, the snapshots have this many characters.
+const CUT_CELL: usize = 12;
 
 /// A command as in a terminal of that size, with `home` for its state and the program on its path.
 pub fn in_terminal(home: &Path, words: &[&str]) -> Command {
@@ -43,12 +44,12 @@ fn plain(screen: &str, home: &Path) -> String {
             }
         }
     }
-    // How much of a long word is shown depends on the other columns.
-    let shorten = |word: &str| match word.chars().count() {
-        ..=LONG_WORD => word.to_owned(),
-        _ => word.chars().take(LONG_WORD).chain(['…']).collect(),
+    // How much of a cut cell is shown depends on the other columns.
+    let shorten = |cell: &str| match cell.ends_with('…') {
+        false => cell.to_owned(),
+        true => cell.chars().take(CUT_CELL).chain(['…']).collect(),
     };
-    let line = |line: &str| line.split(' ').map(shorten).collect::<Vec<_>>().join(" ");
+    let line = |line: &str| line.split("  ").map(shorten).collect::<Vec<_>>().join("  ");
     plain.lines().map(|text| line(text) + "\n").collect()
 }
 

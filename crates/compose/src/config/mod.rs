@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use sinew_front::dialout::EndpointAddress;
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{AccessSettings, JournalSettings, Shape};
@@ -96,6 +97,10 @@ sinew_tool::settings! {
         /// How `sinew spec` checks tool specifications. It reads the nearest `sinew.toml` in a file's folder or above it.
         pub spec: Option<SpecConfig> = None;
     }
+    internal {
+        /// The file it was read from.
+        pub file: Option<PathBuf> = None;
+    }
 }
 
 sinew_tool::settings! {
@@ -108,13 +113,16 @@ sinew_tool::settings! {
 }
 
 /// What the command line says otherwise; it wins over the file.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Overrides {
     pub listen: Option<SocketAddr>,
     pub devices: Option<SocketAddr>,
     pub mqtt: Option<MqttAddress>,
     pub advertise: Option<String>,
+    #[serde(skip)]
     pub state: Option<PathBuf>,
+    #[serde(skip)]
     pub token: Option<String>,
     pub tls: bool,
     /// Certificate chain and private key.
@@ -173,6 +181,7 @@ impl GatewayConfig {
         let folder = path.parent().unwrap_or(Path::new(""));
         config.settle_in(folder);
         config.routines.get_or_insert_with(|| folder.join("routines"));
+        config.file = Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         Ok(config)
     }
 
@@ -239,84 +248,122 @@ impl GatewayConfig {
         self.join(flags).map_err(Error::from)
     }
 
+    /// The settings with what the command line says otherwise.
+    pub fn overridden(mut self, flags: &Overrides) -> GatewayConfig {
+        self.listen = flags.listen.unwrap_or(self.listen);
+        self.devices = flags.devices.unwrap_or(self.devices);
+        self.mqtt = flags.mqtt.unwrap_or(self.mqtt);
+        self.boards.advertise = flags.advertise.clone().or(self.boards.advertise);
+        self.state = flags.state.clone().or(self.state);
+        if let Some((cert, key)) = &flags.certificate {
+            (self.tls_cert, self.tls_key) = (Some(cert.clone()), Some(key.clone()));
+        }
+        self.tls |= flags.tls || self.tls_cert.is_some();
+        self.devices_tls |= flags.devices_tls;
+        self.insecure_lan |= flags.insecure_lan;
+        self
+    }
+
     fn join(self, flags: &Overrides) -> Result<ServerSettings, ConfigProblem> {
-        let endpoints = self.addresses()?;
-        let families = FamilyPlans::of(&self)?;
-        let access = self.access();
-        let pictures = self.boards.pictures().map_err(|why| ConfigProblem::at("boards.vision", why))?;
-        let listen = flags.listen.unwrap_or(self.listen);
-        let devices = flags.devices.unwrap_or(self.devices);
-        let files = flags.certificate.clone().or(self.tls_cert.zip(self.tls_key));
+        let this = self.overridden(flags);
+        let endpoints = this.addresses()?;
+        let families = FamilyPlans::of(&this)?;
+        let access = this.access();
+        let pictures = this.boards.pictures().map_err(|why| ConfigProblem::at("boards.vision", why))?;
+        let files = this.tls_cert.zip(this.tls_key);
         if let Some((cert, key)) = &files {
             TlsIdentity::from_files(cert, key).map_err(|error| ConfigProblem::at("tls-cert", error.to_string()))?;
         }
-        let tls = flags.tls || self.tls || files.is_some();
-        let devices_tls = flags.devices_tls || self.devices_tls;
-        let open = flags.insecure_lan || self.insecure_lan;
-        check_exposure("listen", listen, tls, "tls", open)?;
-        check_exposure("devices", devices, devices_tls, "devices-tls", open)?;
-        let mqtt = flags.mqtt.unwrap_or(self.mqtt).address();
-        check_apart(&[("listen", Some(listen)), ("devices", Some(devices)), ("mqtt", mqtt)])?;
-        if let Some(address) = mqtt {
-            check_exposure("mqtt", address, devices_tls, "devices-tls", open)?;
+        let (open, mqtt) = (this.insecure_lan, this.mqtt.address());
+        let listen = Listener { key: "listen", is_flag: flags.listen.is_some(), address: this.listen };
+        let devices = Listener { key: "devices", is_flag: flags.devices.is_some(), address: this.devices };
+        let mqtt_listener = mqtt.map(|address| Listener { key: "mqtt", is_flag: flags.mqtt.is_some(), address });
+        let listeners: Vec<Listener> = [listen, devices].into_iter().chain(mqtt_listener).collect();
+        for listener in &listeners {
+            let (tls, tls_key) =
+                if listener.key == "listen" { (this.tls, "tls") } else { (this.devices_tls, "devices-tls") };
+            listener.check_exposure(tls || open, tls_key)?;
         }
-        let voice_server = self.relay.server(open)?;
-        let advertise = flags.advertise.clone().or(self.boards.advertise.clone());
+        check_apart(&listeners)?;
+        let voice_server = this.relay.server(open)?;
+        let advertise = this.boards.advertise.clone();
         hosts::check_advertised(&advertise)
             .map_err(|why| ConfigProblem::at("boards.advertise", format!("`advertise` {why}")))?;
-        let state = state::directory(flags.state.clone().or(self.state).as_deref());
+        let state = state::directory(this.state.as_deref());
         let state = state.map_err(|error| ConfigProblem::at("state", error.message))?;
         let plan = |(index, broker): (usize, &brokers::BrokerConfig)| {
             broker.plan(&state).map_err(|error| ConfigProblem::at(format!("brokers.{index}"), error.message))
         };
-        let brokers = self.brokers.iter().enumerate().map(plan).collect::<Result<_, _>>()?;
+        let brokers = this.brokers.iter().enumerate().map(plan).collect::<Result<_, _>>()?;
         Ok(ServerSettings {
-            send_seals: self.audit.send_seals,
-            listen,
-            devices,
+            send_seals: this.audit.send_seals,
+            listen: this.listen,
+            devices: this.devices,
             mqtt,
             advertise,
-            offer: self.boards.bootstrap,
-            limits: self.boards.limits,
-            phones: self.phones.offer(&state),
+            offer: this.boards.bootstrap,
+            limits: this.boards.limits,
+            phones: this.phones.offer(&state),
             state,
             started_by: StartedBy::Serve,
+            config_file: this.file,
+            flags: flags.clone(),
             token: flags.token.clone(),
-            tls,
-            devices_tls,
+            tls: this.tls,
+            devices_tls: this.devices_tls,
             certificate: files.map_or(CertificateSource::Own, |(cert, key)| CertificateSource::Files { cert, key }),
-            gateway: sinew_gateway::Settings { access, journal: self.journal, budgets: self.budgets, ..self.gateway },
-            clients: self.clients,
+            gateway: sinew_gateway::Settings { access, journal: this.journal, budgets: this.budgets, ..this.gateway },
+            clients: this.clients,
             pictures,
-            relay: self.relay,
+            relay: this.relay,
             voice_server,
             endpoints,
             brokers,
             families,
-            routines: self.routines,
+            routines: this.routines,
         })
     }
 }
 
-fn check_exposure(key: &str, address: SocketAddr, tls: bool, tls_key: &str, open: bool) -> Result<(), ConfigProblem> {
-    if address.ip().is_loopback() || tls || open {
-        return Ok(());
+/// An address to listen on, and who said so: what is wrong is said about that place.
+struct Listener {
+    key: &'static str,
+    is_flag: bool,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// `--listen` or `listen`.
+    fn name(&self) -> String {
+        if self.is_flag { format!("--{}", self.key) } else { format!("`{}`", self.key) }
     }
-    let message = format!(
-        "--{key} {address} is reachable from the network, and without TLS tokens would travel in the clear; add \
-         --{tls_key}, or --insecure-lan if you trust everyone on that network"
-    );
-    Err(ConfigProblem::at(key, message))
+
+    fn check_exposure(&self, is_allowed: bool, tls_key: &str) -> Result<(), ConfigProblem> {
+        if self.address.ip().is_loopback() || is_allowed {
+            return Ok(());
+        }
+        let (tls, lan) = match self.is_flag {
+            true => (format!("--{tls_key}"), "--insecure-lan"),
+            false => (format!("`{tls_key} = true`"), "`insecure-lan = true`"),
+        };
+        let message = format!(
+            "{} {} is reachable from the network, and without TLS tokens would travel in the clear; add {tls}, or {lan} if \
+             you trust everyone on that network",
+            self.name(),
+            self.address
+        );
+        Err(ConfigProblem::at(self.key, message))
+    }
 }
 
 /// Two listeners at one address: the second would find it taken, by us.
-fn check_apart(listeners: &[(&str, Option<SocketAddr>)]) -> Result<(), ConfigProblem> {
-    let same = |one: SocketAddr, other: SocketAddr| one == other && one.port() != 0;
-    for (index, (key, address)) in listeners.iter().enumerate() {
-        let twin = listeners[..index].iter().find(|(_, other)| address.zip(*other).is_some_and(|(a, b)| same(a, b)));
-        if let (Some((other, _)), Some(address)) = (twin, address) {
-            let message = format!("--{other} and --{key} are both {address}; give each a port of its own");
-            return Err(ConfigProblem::at(*key, message));
+fn check_apart(listeners: &[Listener]) -> Result<(), ConfigProblem> {
+    for (index, listener) in listeners.iter().enumerate() {
+        let is_same = |other: &&Listener| other.address == listener.address && listener.address.port() != 0;
+        if let Some(other) = listeners[..index].iter().find(is_same) {
+            let (one, two, address) = (other.name(), listener.name(), listener.address);
+            let message = format!("{one} and {two} are both {address}; give each a port of its own");
+            return Err(ConfigProblem::at(listener.key, message));
         }
     }
     Ok(())

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use sinew_apps::offer::ProtocolNames;
 use sinew_boards::{Backend, BoardLimits, OfferedTransport, Pictures};
 use sinew_front::dialout::EndpointAddress;
@@ -219,7 +220,8 @@ fn matches(pattern: &[u8], path: &[u8]) -> bool {
 }
 
 /// Where boards speak MQTT, if anywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum MqttAddress {
     Off,
     At(SocketAddr),
@@ -231,6 +233,20 @@ impl MqttAddress {
             MqttAddress::Off => None,
             MqttAddress::At(address) => Some(address),
         }
+    }
+}
+
+impl From<MqttAddress> for String {
+    fn from(address: MqttAddress) -> String {
+        address.address().map_or("off".to_owned(), |address| address.to_string())
+    }
+}
+
+impl TryFrom<String> for MqttAddress {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<MqttAddress, String> {
+        text.parse()
     }
 }
 
@@ -258,6 +274,6 @@ impl Setting for MqttAddress {
     }
 
     fn to_value(&self) -> Value {
-        json!(self.address().map_or("off".to_owned(), |address| address.to_string()))
+        json!(String::from(*self))
     }
 }

@@ -125,10 +125,23 @@ impl Operator<'_> {
             false => format!(" Most like it:\n{}", nearest.join("\n")),
         };
         let package = if view.package.is_empty() { "an unknown app" } else { &view.package };
+        if let Some(hint) = self.other_name(tree, selector) {
+            return missing(format!(
+                "No element on the screen has {selector}. {hint} The screen is of {package}.{nearest}"
+            ));
+        }
         missing(format!(
             "No element on the screen has {selector}. Look with get_screen, or scroll_to_element. \
              The screen is of {package}.{nearest}"
         ))
+    }
+
+    /// What to look for instead, where the name of the selector is a description and not a text, or the other way round.
+    pub(super) fn other_name(&self, tree: &Tree, selector: &Selector) -> Option<String> {
+        let (by, swapped) = selector.by_other_name().filter(|_| self.may_show())?;
+        let (member, word) = (by.member(), by.word());
+        let is_there = !swapped.find(tree).is_empty();
+        is_there.then(|| format!("One has it as its {member}: use `{member}` in the selector, or `by: {word}`."))
     }
 
     fn ambiguous(&self, tree: &Tree, selector: &Selector, several: &[usize]) -> ToolError {

@@ -51,7 +51,8 @@ pub(super) async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
 }
 
 fn check_tools(on: &Operator<'_>, steps: &Steps) -> Result<(), ToolError> {
-    for WrittenCall { device, tool } in steps.calls() {
+    for call in steps.calls() {
+        let WrittenCall { device, tool, .. } = call;
         if !(is_step(on, tool) || tool == LOOK && is_step(on, COMPACT_LOOK)) {
             let message =
                 format!("'{tool}' cannot be a step; use the name of a tool of this phone other than run_steps");
@@ -59,6 +60,10 @@ fn check_tools(on: &Operator<'_>, steps: &Steps) -> Result<(), ToolError> {
         }
         if device.is_some() {
             return Err(invalid(STEPS, "The steps of run_steps are for this phone; they have no `device`"));
+        }
+        if let Some(row) = table::find(tool) {
+            let known: Vec<&str> = row.arguments().map(|argument| argument.name).collect();
+            call.check_arguments(&known).map_err(|why| invalid(STEPS, why))?;
         }
     }
     Ok(())

@@ -28,11 +28,13 @@ pub(super) async fn element(on: &Operator<'_>, args: &Args) -> Result<Outcome, T
     }
     let limit = timeout(args, 5000)?;
     let clock = Countdown::new(limit);
-    let mut attempts = 0;
+    let (mut attempts, mut hint) = (0, None);
     while attempts == 0 || !clock.is_over() {
         attempts += 1;
         let looked = if attempts == 1 { clock.look_first(on).await } else { clock.look(on).await };
-        if let Some(tree) = looked?
+        let looked = looked?;
+        hint = looked.as_ref().and_then(|tree| on.other_name(tree, &selector)).or(hint);
+        if let Some(tree) = looked
             && let Some(index) = selector.find(&tree).first().copied()
         {
             let node = tree.node(index);
@@ -58,7 +60,8 @@ pub(super) async fn element(on: &Operator<'_>, args: &Args) -> Result<Outcome, T
         ([only], None) => format!("by={}, value='{}'", only.by.word(), only.value),
         _ => selector.to_string(),
     };
-    let message = format!("Element not found within {limit}ms ({sought}, attempts={attempts})");
+    let hint = hint.map(|hint| format!(". {hint}")).unwrap_or_default();
+    let message = format!("Element not found within {limit}ms ({sought}, attempts={attempts}){hint}");
     Err(PhoneError::Timeout(message).into())
 }
 

@@ -84,7 +84,7 @@ impl By {
     }
 
     /// What it is called in a selector.
-    pub(super) fn member(self) -> &'static str {
+    pub fn member(self) -> &'static str {
         match self {
             By::Text => "text",
             By::Description => "description",
@@ -170,6 +170,22 @@ impl Selector {
             return Vec::new();
         };
         related(tree, *relation, *anchor, fitting, self.conditions.is_empty())
+    }
+
+    /// The same with description in place of text, or text in place of description: a screen does not show which of them
+    /// names a thing.
+    pub fn by_other_name(&self) -> Option<(By, Selector)> {
+        let other = |by: By| match by {
+            By::Text => Some(By::Description),
+            By::Description => Some(By::Text),
+            By::ResourceId | By::Class => None,
+        };
+        let mut swapped = self.clone();
+        let mut names = swapped.conditions.iter_mut().filter(|condition| other(condition.by).is_some());
+        let (Some(name), None) = (names.next(), names.next()) else { return None };
+        name.by = other(name.by)?;
+        let by = name.by;
+        Some((by, swapped))
     }
 
     /// The elements that fit as a person counts them: a thing and a part of it that both fit are one, and what cannot

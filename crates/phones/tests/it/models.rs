@@ -143,6 +143,11 @@ async fn steps_run_in_order_and_stop_at_the_first_failure() {
     assert!(message.contains("1. press_home: Home button press") && message.contains("field \"Name\""), "{message}");
     assert_eq!(phone.phone().state.lock().unwrap().keys.len(), 2, "the third step was not taken");
 
+    let misspelt = json!({"steps": [{"tool": "press_home"}, {"tool": "open_app", "arguments": {"ap": "Notes"}}]});
+    let error = run_steps(phone.clone(), misspelt).await.unwrap_err();
+    assert!(error.message.contains("`open_app` has no argument `ap`; did you mean `app`?"), "{error}");
+    assert_eq!(phone.phone().state.lock().unwrap().keys.len(), 2, "nothing was done");
+
     for steps in [json!([]), json!([{"tool": "run_steps"}]), json!([{"tool": "fly"}]), json!([{}]), json!("x")] {
         let error = run_steps(phone.clone(), json!({"steps": steps})).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::InvalidArguments, "{error}");

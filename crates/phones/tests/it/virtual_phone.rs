@@ -22,6 +22,14 @@ async fn a_note_is_written_a_list_scrolled_a_picture_pinched_and_all_of_it_read_
     let phone = Arc::new(phone());
     let screen = text(&*phone, "open_app", json!({"app": "Notes", "return": "screen"})).await;
     assert!(screen.contains("btn \"New note\""), "{screen}");
+    // The screen shows a name, and not whether it is a text or a description.
+    for (tool, selector) in [
+        ("click_element", json!({"selector": {"text": "New note"}})),
+        ("wait_for_element", json!({"by": "text", "value": "New note", "timeout": 1})),
+    ] {
+        let error = call(&*phone, tool, selector).await.unwrap_err();
+        assert!(error.message.contains("use `description` in the selector, or `by: content_desc`"), "{error}");
+    }
     let diff =
         text(&*phone, "click_element", json!({"by": "content_desc", "value": "New note", "return": "diff"})).await;
     assert!(diff.contains("field"), "{diff}");

@@ -1,7 +1,7 @@
 //! A virtual phone that several drivers share: the machine behind a mutex, its clock, and the faults it can be given.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -51,6 +51,8 @@ struct HandsetInner {
     hands: Turn<()>,
     files: Mutex<Files>,
     virtual_apps: Mutex<BTreeMap<String, Arc<VirtualApp>>>,
+    /// How many apps were installed so far.
+    installations: AtomicU64,
     /// What activities answered to the companion, by the token of the call.
     answers: watch::Sender<BTreeMap<String, String>>,
     agent: Mutex<Option<AgentStandIn>>,
@@ -80,6 +82,7 @@ impl Handset {
             hands: Turn::new(()),
             files: Mutex::default(),
             virtual_apps: Mutex::default(),
+            installations: AtomicU64::default(),
             answers: watch::Sender::default(),
             agent: Mutex::default(),
             sessions: Mutex::default(),
@@ -238,7 +241,8 @@ impl Handset {
 
     /// Installs an app, or another version in its place.
     pub fn install(&self, virtual_app: VirtualApp) {
-        let virtual_app = Arc::new(virtual_app);
+        let number = self.shared.installations.fetch_add(1, Ordering::Relaxed);
+        let virtual_app = Arc::new(virtual_app.installed(number));
         let before = unpoisoned(&self.shared.virtual_apps).insert(virtual_app.package.clone(), virtual_app.clone());
         let time = self.with(|machine| (machine.epoch() / 1000) as u32);
         let mut files = self.files();

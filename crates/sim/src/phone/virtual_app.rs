@@ -19,6 +19,8 @@ pub struct VirtualApp {
     pub providers: BTreeMap<String, ProviderHandler>,
     /// Its AppFunctions; a phone has the command where any app has some.
     pub functions: Option<AppFunctions>,
+    /// What tells this installation from others of the package; the phone sets it.
+    pub installation: String,
 }
 
 /// A part that intents reach.
@@ -88,10 +90,15 @@ pub struct AppFunctions {
 pub type FunctionHandler = Arc<dyn Fn(&str, &str) -> (String, u8) + Send + Sync>;
 
 impl VirtualApp {
-    /// Where its files are. The names that Android 11 and later choose at random follow from the version here, so
-    /// that an update moves the app, as it does on phones.
+    /// Where its files are. Android 11 and later choose a name at random for each installation, so that every one moves
+    /// the app, also of the same version.
     pub fn folder(&self) -> String {
-        format!("/data/app/~~Z3Vlc3Q{}==/{}-dmlydHVhbA==", self.version_code, self.package)
+        format!("/data/app/~~{}==/{}-dmlydHVhbA==", self.installation, self.package)
+    }
+
+    /// The app as the `number`th installation on a phone. The content counts too, as numbers begin again with the phone.
+    pub(super) fn installed(self, number: u64) -> VirtualApp {
+        VirtualApp { installation: format!("{:08x}{number}", crc32(&self.apk)), ..self }
     }
 
     pub fn path(&self) -> String {

@@ -40,6 +40,11 @@ pub fn items(answer: &mut CallResult, save: Option<&Path>, stem: &str) -> Result
                     saved += 1;
                     let path = target.save(stem, extension(mime), saved, &data)?;
                     line.push_str(&format!(", saved to {}", path.display()));
+                    if let SavePath::File(named) = target
+                        && has_other_ending(named, extension(mime))
+                    {
+                        line.push_str(", whose ending says what it is");
+                    }
                     strip(item, &path);
                 } else {
                     line.push_str("; --save FILE saves it");
@@ -124,23 +129,44 @@ impl<'a> SavePath<'a> {
         if !folder.as_os_str().is_empty() {
             fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
         }
+        if let SavePath::File(path) = self
+            && has_other_ending(path, extension)
+        {
+            let path = path.with_extension(extension);
+            let names = std::iter::once(path.clone()).chain((2..).map(|number| numbered(&path, number)));
+            return save_new(names, data).map_err(|(path, error)| failed(&path, error));
+        }
         if let SavePath::File(path) = self {
             let path = if number == 1 { path.to_path_buf() } else { numbered(path, number) };
             return fs::write(&path, data).map(|()| path.clone()).map_err(|error| failed(&path, error));
         }
-        for number in 1.. {
-            let path = folder.join(format!("{stem}-{number}.{extension}"));
-            match fs::OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(mut file) => {
-                    std::io::Write::write_all(&mut file, data).map_err(|error| failed(&path, error))?;
-                    return Ok(path);
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(&path, error)),
-            }
-        }
-        Err(CliError::new(CliErrorKind::Io, format!("no free name in {}", folder.display())))
+        let names = (1..).map(|number| folder.join(format!("{stem}-{number}.{extension}")));
+        save_new(names, data).map_err(|(path, error)| failed(&path, error))
     }
+}
+
+/// Writes the first of these files that does not exist yet.
+fn save_new(names: impl Iterator<Item = PathBuf>, data: &[u8]) -> Result<PathBuf, (PathBuf, std::io::Error)> {
+    for path in names {
+        match fs::OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(mut file) => {
+                return match std::io::Write::write_all(&mut file, data) {
+                    Ok(()) => Ok(path),
+                    Err(error) => Err((path, error)),
+                };
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err((path, error)),
+        }
+    }
+    Err((PathBuf::new(), std::io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Whether a file is named as another kind of picture or sound than its content: programs believe the ending.
+fn has_other_ending(path: &Path, extension: &str) -> bool {
+    const MEDIA: [&str; 7] = ["jpg", "png", "webp", "gif", "wav", "mp3", "ogg"];
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase().replace("jpeg", "jpg");
+    MEDIA.contains(&extension) && MEDIA.contains(&ending.as_str()) && ending != extension
 }
 
 /// `shot.png`, `shot-2.png`, …

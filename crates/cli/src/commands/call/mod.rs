@@ -55,7 +55,7 @@ pub async fn run(args: CallArgs, printer: Printer) -> Result<(), CliError> {
     }
     for item in shown {
         match item {
-            ContentLine::Text(text) => print_exact(&format!("{}\n", clean(&text))),
+            ContentLine::Text(text) => print_exact(&format!("{}\n", printer.answer(&text))),
             ContentLine::Other(what) => print(&format!("{}\n", printer.paint(TextStyle::Dim, &clean(&what)))),
         }
     }

@@ -14,7 +14,7 @@ use sinew_compose::android::AgentSetting;
 use sinew_compose::board_listeners::{guess_host, ota_url};
 use sinew_compose::brokers::BrokerConfig;
 use sinew_compose::config::{EndpointConfig, GatewayConfig};
-use sinew_compose::state::{self, LocalGateway};
+use sinew_compose::state::{self, LastStart, LocalGateway, StartedBy};
 use sinew_front::dialout::{self, EndpointAddress};
 use sinew_phones::agent::{AGENT_FILE, CompanionError};
 
@@ -41,37 +41,36 @@ enum CheckState {
 }
 
 pub async fn run(args: DoctorArgs, printer: Printer) -> Result<(), CliError> {
-    let (config, configuration) = start::configuration(&args.reach.state);
-    let directory = state::directory(args.reach.state.state.as_deref().or(config.state.as_deref()))?;
+    let named = args.reach.state.load_config().unwrap_or_default().state;
+    let directory = state::directory(args.reach.state.state.as_deref().or(named.as_deref()))?;
     let running = state::find_running(&directory);
     let place = running.as_ref().map_or(directory.clone(), |running| running.directory.clone());
+    let last = LastStart::read(&place);
+    let mut setup = start::Setup::find(&args.reach.state, last.as_ref(), running.is_some());
 
-    let mut checks: Vec<DoctorCheck> = configuration.into_iter().collect();
+    let mut checks: Vec<DoctorCheck> = setup.check.take().into_iter().collect();
+    let config = &setup.config;
     checks.push(state_directory(&place));
-    checks.push(gateway(running.as_ref(), &args.reach).await);
+    checks.push(gateway(running.as_ref(), last.as_ref(), &args.reach).await);
     match &running {
         Some(running) => checks.extend(devices(running, &args.reach).await),
         None => {
-            checks.push(start::store(&place, &config));
-            checks.extend([
-                start::port("clients' port", "--listen", config.listen),
-                start::port("boards' port", "--devices", config.devices),
-            ]);
-            checks.extend(config.mqtt.address().map(|address| start::port("MQTT port", "--mqtt", address)));
+            checks.push(start::store(&place, config));
+            checks.extend(setup.ports());
             // A broker of endpoints has one connection for a token, which belongs to the gateway while it runs.
             for endpoint in &config.endpoints {
                 checks.push(self::endpoint(endpoint).await);
             }
         }
     }
-    checks.push(setup(running.as_ref(), &config));
+    checks.push(board_setup(running.as_ref(), config));
     checks.push(start::token(&place));
-    checks.push(start::certificate(&place, &config));
+    checks.push(start::certificate(&place, config));
     for broker in &config.brokers {
         checks.push(self::broker(broker).await);
     }
-    checks.extend(voice_server(&config).await);
-    checks.extend(vision(&config).await);
+    checks.extend(voice_server(config).await);
+    checks.extend(vision(config).await);
     checks.push(adb().await);
     checks.push(agent(&config.phones.agent));
     checks.extend(companions().await);
@@ -185,15 +184,13 @@ fn state_directory(directory: &Path) -> DoctorCheck {
     DoctorCheck::ok(NAME, shown.to_string())
 }
 
-async fn gateway(running: Option<&LocalGateway>, reach: &ReachArgs) -> DoctorCheck {
+async fn gateway(running: Option<&LocalGateway>, last: Option<&LastStart>, reach: &ReachArgs) -> DoctorCheck {
     const NAME: &str = "gateway";
     let target = match (GatewayTarget::named(reach), running) {
         (Err(failure), _) => return DoctorCheck::problem(NAME, failure.message, "correct --url"),
         (Ok(Some(target)), _) => Ok(target),
         (Ok(None), Some(running)) => GatewayTarget::of_running(running, reach),
-        (Ok(None), None) => {
-            return DoctorCheck::note(NAME, "none runs", "start one with `sinew demo` or `sinew serve`");
-        }
+        (Ok(None), None) => return stopped(last),
     };
     let asked = async {
         let target = target?;
@@ -206,6 +203,18 @@ async fn gateway(running: Option<&LocalGateway>, reach: &ReachArgs) -> DoctorChe
             DoctorCheck::problem(NAME, "refuses the token", "unset SINEW_TOKEN, or give a valid one with --token")
         }
         Err(failure) => DoctorCheck::problem(NAME, failure.message, "look at its log; restart it if it hangs"),
+    }
+}
+
+/// One that was started to stay should run; who monitors a service needs the exit code.
+fn stopped(last: Option<&LastStart>) -> DoctorCheck {
+    const NAME: &str = "gateway";
+    match last.filter(|last| last.started_by == StartedBy::Serve) {
+        Some(last) => {
+            let message = format!("none runs; `{}` was stopped or ended", last.command());
+            DoctorCheck::problem(NAME, message, "start it again; its log says why it ended")
+        }
+        None => DoctorCheck::note(NAME, "none runs", "start one with `sinew demo` or `sinew serve`"),
     }
 }
 
@@ -240,7 +249,7 @@ async fn devices(running: &LocalGateway, reach: &ReachArgs) -> Vec<DoctorCheck> 
 }
 
 /// The address that boards use, and what is wrong with it.
-fn setup(running: Option<&LocalGateway>, config: &GatewayConfig) -> DoctorCheck {
+fn board_setup(running: Option<&LocalGateway>, config: &GatewayConfig) -> DoctorCheck {
     const NAME: &str = "boards' setup";
     let url = running.and_then(|running| running.addresses.ota_url.clone()).unwrap_or_else(|| {
         let listeners: Vec<SocketAddr> = [Some(config.devices), config.mqtt.address()].into_iter().flatten().collect();

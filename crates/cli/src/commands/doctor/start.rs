@@ -6,25 +6,75 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 
 use sinew_compose::config::{GatewayConfig, Overrides};
+use sinew_compose::state::LastStart;
 use sinew_front::tls::{self, TlsIdentity};
 
-use super::DoctorCheck;
+use super::{CheckState, DoctorCheck};
 use crate::args::StateArgs;
 
-/// The configuration, or the default one where the file has a mistake, which is a problem of its own.
-pub(super) fn configuration(args: &StateArgs) -> (GatewayConfig, Option<DoctorCheck>) {
-    const NAME: &str = "configuration";
-    let Some(path) = &args.config else { return (GatewayConfig::default(), None) };
-    let loaded = GatewayConfig::load(path);
-    let flags = Overrides { state: args.state.clone(), ..Overrides::default() };
-    let usable = loaded.and_then(|config| GatewayConfig::settings(path, &flags).map(|_| config));
-    match usable {
-        Ok(config) => (config, Some(DoctorCheck::ok(NAME, path.display().to_string()))),
-        Err(error) => {
+/// What a gateway is or would be started with.
+pub(super) struct Setup {
+    pub config: GatewayConfig,
+    pub check: Option<DoctorCheck>,
+    flags: Overrides,
+}
+
+impl Setup {
+    /// That of the file that is named, else that of the gateway that runs here or ran last. A file with a mistake is a
+    /// problem of its own; the defaults are used then.
+    pub(super) fn find(args: &StateArgs, last: Option<&LastStart>, is_running: bool) -> Setup {
+        const NAME: &str = "configuration";
+        let used = last.and_then(|last| last.config.as_deref());
+        let whose = if is_running { "the gateway that runs" } else { "the gateway that ran last" };
+        let (path, mut check) = match (args.config.as_deref(), used) {
+            (Some(path), used) => {
+                let is_other = last.is_some() && used != std::path::absolute(path).ok().as_deref();
+                let message = match used {
+                    Some(used) => format!("{}, but {whose} uses {}", path.display(), used.display()),
+                    None => format!("{}, but {whose} uses none", path.display()),
+                };
+                (
+                    path,
+                    match is_other {
+                        true => DoctorCheck::note(NAME, message, "the checks are about the file that you named"),
+                        false => DoctorCheck::ok(NAME, path.display().to_string()),
+                    },
+                )
+            }
+            (None, Some(used)) => (used, DoctorCheck::ok(NAME, format!("{}, of {whose}", used.display()))),
+            (None, None) => {
+                let flags = last.map(|last| last.flags.clone()).unwrap_or_default();
+                let check = last.map(|_| DoctorCheck::ok(NAME, format!("no file; {whose} has the default settings")));
+                return Setup { config: GatewayConfig::default().overridden(&flags), check, flags };
+            }
+        };
+        let flags = match last.filter(|_| check.result == CheckState::Ok) {
+            Some(last) => Overrides { state: args.state.clone(), ..last.flags.clone() },
+            None => Overrides { state: args.state.clone(), ..Overrides::default() },
+        };
+        let loaded = GatewayConfig::load(path);
+        let usable = loaded.clone().and_then(|_| GatewayConfig::settings(path, &flags));
+        if let Err(error) = usable {
             let remedy = "`sinew serve` refuses it; correct the file, then `sinew config check FILE`";
-            let check = DoctorCheck::problem(NAME, error.message, remedy);
-            (GatewayConfig::load(path).unwrap_or_default(), Some(check))
+            check = DoctorCheck::problem(NAME, error.message, remedy);
         }
+        Setup { config: loaded.unwrap_or_default().overridden(&flags), check: Some(check), flags }
+    }
+
+    /// Whether each address can be listened on.
+    pub(super) fn ports(&self) -> Vec<DoctorCheck> {
+        let place = |key: &str, is_flag: bool| match &self.config.file {
+            Some(file) if !is_flag => format!("`{key}` in {}", file.display()),
+            _ => format!("--{key}"),
+        };
+        let (config, flags) = (&self.config, &self.flags);
+        let mut checks = vec![
+            port("clients' port", &place("listen", flags.listen.is_some()), config.listen, Sockets::Tcp),
+            port("boards' port", &place("devices", flags.devices.is_some()), config.devices, Sockets::Tcp),
+        ];
+        let mqtt = place("mqtt", flags.mqtt.is_some());
+        checks.extend(config.mqtt.address().map(|address| port("MQTT port", &mqtt, address, Sockets::TcpAndUdp)));
+        checks
     }
 }
 
@@ -41,21 +91,33 @@ pub(super) fn store(directory: &Path, config: &GatewayConfig) -> DoctorCheck {
     DoctorCheck::ok(NAME, store.display().to_string())
 }
 
-/// Whether an address can be listened on.
-pub(super) fn port(name: &'static str, flag: &str, address: SocketAddr) -> DoctorCheck {
+/// What is opened at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sockets {
+    Tcp,
+    TcpAndUdp,
+}
+
+/// Whether an address can be listened on; `place` is where another can be chosen.
+fn port(name: &'static str, place: &str, address: SocketAddr, sockets: Sockets) -> DoctorCheck {
     let bound = TcpListener::bind(address).map(drop);
-    let bound = if flag == "--mqtt" { bound.and_then(|()| UdpSocket::bind(address).map(drop)) } else { bound };
+    let bound = match sockets {
+        Sockets::Tcp => bound,
+        Sockets::TcpAndUdp => bound.and_then(|()| UdpSocket::bind(address).map(drop)),
+    };
     let Err(error) = bound else { return DoctorCheck::ok(name, format!("{address} is free")) };
     let port = address.port();
     let remedy = match error.kind() {
         ErrorKind::AddrInUse => {
-            format!("`ss -lntup 'sport = :{port}'` shows which program uses it; stop it, or choose another with {flag}")
+            format!(
+                "`ss -lntup 'sport = :{port}'` shows which program uses it; stop it, or choose another with {place}"
+            )
         }
         ErrorKind::AddrNotAvailable => {
-            format!("this machine does not have that address; `ip addr` lists its addresses; choose one with {flag}")
+            format!("this machine does not have that address; `ip addr` lists its addresses; choose one with {place}")
         }
-        ErrorKind::PermissionDenied => format!("ports below 1024 need privileges; choose another with {flag}"),
-        _ => format!("choose another with {flag}"),
+        ErrorKind::PermissionDenied => format!("ports below 1024 need privileges; choose another with {place}"),
+        _ => format!("choose another with {place}"),
     };
     DoctorCheck::problem(name, format!("{address} cannot be listened on: {error}"), remedy)
 }
@@ -117,7 +179,6 @@ pub(super) fn token(directory: &Path) -> DoctorCheck {
 
 #[cfg(test)]
 mod tests {
-    use super::super::CheckState;
     use super::*;
 
     fn config_file(text: &str) -> (tempfile::TempDir, StateArgs) {
@@ -131,10 +192,10 @@ mod tests {
     #[test]
     fn a_taken_port_is_a_problem_with_a_remedy() {
         let holder = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let check = port("port", "--listen", holder.local_addr().expect("an address"));
+        let check = port("port", "--listen", holder.local_addr().expect("an address"), Sockets::Tcp);
         assert_eq!(check.result, CheckState::Problem);
         assert!(check.remedy.expect("a remedy").contains("--listen"));
-        let elsewhere = port("port", "--listen", "192.0.2.1:7300".parse().expect("an address"));
+        let elsewhere = port("port", "--listen", "192.0.2.1:7300".parse().expect("an address"), Sockets::Tcp);
         assert!(elsewhere.remedy.expect("a remedy").contains("ip addr"));
     }
 
@@ -142,17 +203,32 @@ mod tests {
     fn what_serve_refuses_in_the_configuration_is_a_problem() {
         for (text, part) in [
             ("lisen = 1", "listen"),
-            ("listen = '0.0.0.0:7300'", "--insecure-lan"),
+            ("listen = '0.0.0.0:7300'", "insecure-lan = true"),
             ("tls-cert = 'cert.pem'\ntls-key = 'key.pem'", "cert.pem"),
         ] {
             let (_folder, args) = config_file(text);
-            let check = configuration(&args).1.expect("a check");
+            let check = Setup::find(&args, None, false).check.expect("a check");
             assert_eq!(check.result, CheckState::Problem, "{text}");
             assert!(check.message.contains(part), "{}", check.message);
         }
         let (_folder, args) = config_file("listen = '127.0.0.1:9'");
-        let (config, check) = configuration(&args);
+        let Setup { config, check, .. } = Setup::find(&args, None, false);
         assert_eq!((config.listen.port(), check.expect("a check").result), (9, CheckState::Ok));
+    }
+
+    #[test]
+    fn the_gateway_that_ran_last_says_what_is_checked() {
+        let (folder, args) = config_file("devices = '127.0.0.1:9'");
+        let flags = Overrides { listen: "127.0.0.1:8".parse().ok(), ..Overrides::default() };
+        let last = LastStart { config: args.config.clone(), flags, ..LastStart::default() };
+        let setup = Setup::find(&StateArgs { config: None, ..args.clone() }, Some(&last), false);
+        assert_eq!((setup.config.listen.port(), setup.config.devices.port()), (8, 9));
+        let check = setup.check.expect("a check");
+        assert!(check.result == CheckState::Ok && check.message.contains("sinew.toml"), "{}", check.message);
+        fs::write(folder.path().join("other.toml"), "").expect("written");
+        let other = StateArgs { config: Some(folder.path().join("other.toml")), ..args };
+        let check = Setup::find(&other, Some(&last), true).check.expect("a check");
+        assert!(check.result == CheckState::Note && check.message.contains("sinew.toml"), "{}", check.message);
     }
 
     #[test]

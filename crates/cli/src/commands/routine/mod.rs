@@ -16,7 +16,7 @@ use sinew_steps::{RunReport, StepRecord};
 use sinew_tool::{ErrorKind, ToolError, ToolUse};
 
 use super::{call, tools};
-use crate::args::{CallArgs, ReachArgs};
+use crate::args::{CallArgs, ReachArgs, StateArgs};
 use crate::client::{GatewayClient, GatewayTarget};
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, print_json};
@@ -39,6 +39,9 @@ enum RoutineCommand {
         /// Where the file goes
         #[arg(long, value_name = "DIR", default_value = "routines")]
         folder: PathBuf,
+
+        #[command(flatten)]
+        state: StateArgs,
     },
     /// Check files: the steps, and whether they fit the parameters
     Lint {
@@ -76,7 +79,7 @@ enum RoutineCommand {
 
 pub async fn run(args: RoutineArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
-        RoutineCommand::New { name, folder } => new(&name, &folder, printer),
+        RoutineCommand::New { name, folder, state } => new(&name, &folder, &state, printer),
         RoutineCommand::Lint { files } => lint(&files, printer),
         RoutineCommand::Record(args) => recording::run(args, printer).await,
         RoutineCommand::Test(args) => suite::run(args, printer).await,
@@ -114,18 +117,33 @@ fn where_files_go(mut failure: CliError) -> CliError {
     failure
 }
 
-fn new(name: &str, folder: &Path, printer: Printer) -> Result<(), CliError> {
+fn new(name: &str, folder: &Path, state: &StateArgs, printer: Printer) -> Result<(), CliError> {
     check_name(name)?;
     let path = write_new(folder, name, &new_from_template(name))?;
     match printer.is_json() {
         true => print_json(&json!({"file": path})),
-        false => print(&format!(
-            "Wrote {}.\nFill it in, check it with `sinew routine lint`, and keep it where the gateway reads routines\n\
-             (`routines` in sinew.toml, or `routines` in the state directory).\n",
-            path.display()
-        )),
+        false => {
+            let shown = path.display();
+            print(&format!("Wrote {shown}.\nFill it in, then check it with `sinew routine lint {shown}`.\n"));
+            print(&where_it_is_read(&path, state));
+        }
     }
     Ok(())
+}
+
+/// Where a file must be so that the gateway has it as a tool.
+fn where_it_is_read(path: &Path, state: &StateArgs) -> String {
+    let running = state.directory().ok().and_then(|directory| sinew_compose::state::find_running(&directory));
+    let Some(folder) = running.and_then(|running| running.addresses.routines) else {
+        return "A gateway reads routines from the folder `routines` beside its sinew.toml, or, without that file, in its \
+                state directory.\n"
+            .to_owned();
+    };
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    match path.parent().is_some_and(|parent| real(parent) == real(&folder)) {
+        true => "The gateway that runs reads it there.\n".to_owned(),
+        false => format!("The gateway that runs reads routines from {}: move it there.\n", folder.display()),
+    }
 }
 
 fn check_name(name: &str) -> Result<(), CliError> {

@@ -162,7 +162,7 @@ mod tests {
         };
         assert!(say("cmd app_function help").await.contains("Can't find service"));
         handset.install(virtual_app(7));
-        let path = virtual_app(7).path();
+        let path = handset.virtual_apps()[0].path();
         let listed = say("pm list packages -f -3 --show-versioncode com.guest").await;
         assert_eq!(listed, format!("package:{path}=com.guest versionCode:7\n"));
         assert_eq!(say(&format!("tail -c 4 '{path}'; stat -c %s '{path}'")).await, "678910\n");
