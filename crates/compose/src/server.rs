@@ -180,6 +180,7 @@ impl GatewayServer {
         let boards_tls = identity.clone().filter(|_| settings.devices_tls).map(|identity| identity.server_config());
         let reach = reach(&settings, &boards, mqtt.as_ref())?;
         let routines = settings.routines.clone().unwrap_or_else(|| settings.state.join("routines"));
+        let routines = std::path::absolute(&routines).unwrap_or(routines);
         let addresses = state::GatewayAddresses {
             remote_hosts: if settings.listen.ip().is_loopback() { Vec::new() } else { hosts.clone() },
             url: url(if settings.tls { "https" } else { "http" }, local_address(&clients)?, ""),

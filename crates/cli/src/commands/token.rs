@@ -64,17 +64,17 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         print_json(&answer);
         return Ok(());
     }
-    let mut table = Table::new(["TOKEN", "ROLE", "FOR", "DEVICE", "MADE", "LAST USE", "EXPIRES"]).spare(&["MADE"]);
+    let mut table = Table::new(["TOKEN", "ROLE", "FOR", "MADE", "LAST USE", "EXPIRES", "DEVICE"]).spare(&["MADE"]);
     for token in &answer.tokens {
         let made = if token.created > 0 { ago(token.created) } else { String::new() };
         table.row([
             (Some(TextStyle::Bold), token.id.clone()),
             (None, token.role.clone()),
             (None, token.label.clone()),
-            (None, token.device.clone().unwrap_or_default()),
             (None, made),
             (None, token.last_use.map(ago).unwrap_or_default()),
             token.expires.map(expiry).unwrap_or_default(),
+            (None, token.device.clone().unwrap_or_default()),
         ]);
     }
     print(&printer.table(&table));
@@ -83,7 +83,7 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
 
 fn expiry(at: i64) -> (Option<TextStyle>, String) {
     match at <= jiff::Timestamp::now().as_millisecond() {
-        true => (Some(TextStyle::Bad), format!("expired {}", day(at))),
+        true => (Some(TextStyle::Bad), format!("{}, expired", day(at))),
         false => (None, day(at)),
     }
 }

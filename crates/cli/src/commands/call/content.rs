@@ -43,7 +43,8 @@ pub fn items(answer: &mut CallResult, save: Option<&Path>, stem: &str) -> Result
                     if let SavePath::File(named) = target
                         && has_other_ending(named, extension(mime))
                     {
-                        line.push_str(", whose ending says what it is");
+                        let ending = named.extension().unwrap_or_default().to_string_lossy();
+                        line.push_str(&format!(": it is not a .{ending} file"));
                     }
                     strip(item, &path);
                 } else {
