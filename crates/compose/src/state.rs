@@ -239,6 +239,25 @@ mod tests {
     }
 
     #[test]
+    fn the_last_start_is_kept_without_its_token() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(LastStart::read(folder.path()), None);
+        let flags = Overrides {
+            mqtt: "off".parse().ok(),
+            listen: "127.0.0.1:9".parse().ok(),
+            token: Some("snw_secret".to_owned()),
+            ..Overrides::default()
+        };
+        let last = LastStart { config: Some("/etc/sinew.toml".into()), flags, ..LastStart::default() };
+        last.write(folder.path()).expect("written");
+        let text = fs::read_to_string(folder.path().join(LAST_START)).expect("a file");
+        assert!(!text.contains("snw_secret"), "{text}");
+        let flags = Overrides { token: None, ..last.flags.clone() };
+        assert_eq!(LastStart::read(folder.path()), Some(LastStart { flags, ..last.clone() }));
+        assert_eq!(last.command(), "sinew serve --config /etc/sinew.toml");
+    }
+
+    #[test]
     fn a_file_of_an_older_version_is_a_gateway_that_stays() {
         let text = r#"{"url": "http://127.0.0.1:7300", "devices_url": "ws://x", "fingerprint": null, "token": "t"}"#;
         let addresses: GatewayAddresses = serde_json::from_str(text).expect("readable");

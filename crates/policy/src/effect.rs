@@ -146,10 +146,11 @@ pub fn propose_effect(tool: &Tool) -> Effect {
     }
     let name = tool.name.to_ascii_lowercase();
     let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
-    if has(&DANGEROUS) {
+    // What it does comes first: `add_to_shopping_list` does not list.
+    let verb = name.rsplit('.').next().and_then(|own| own.split(|c: char| !c.is_ascii_alphanumeric()).next());
+    if words.iter().any(|word| DANGEROUS.contains(word)) {
         Effect::Danger
-    } else if has(&READING) {
+    } else if verb.is_some_and(|verb| READING.contains(&verb)) {
         Effect::Read
     } else {
         Effect::Change

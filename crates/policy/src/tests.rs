@@ -436,6 +436,8 @@ mod effects {
         let named = |name: &str| propose_effect(&Tool::new(name, "", json!({"type": "object"})));
         assert_eq!(named("self.door.unlock"), Effect::Danger);
         assert_eq!(named("self.get_status"), Effect::Read);
+        assert_eq!(named("read_shopping_list"), Effect::Read);
+        assert_eq!(named("add_to_shopping_list"), Effect::Change);
         assert_eq!(named("self.lamp.set_color"), Effect::Change);
     }
 }

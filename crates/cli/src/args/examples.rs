@@ -105,7 +105,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
 ];
 
 /// An example comes before the reference: most readers need nothing else.
-const TEMPLATE: &str = "{about-with-newline}{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
 /// The whole command line, with its examples.
 pub fn command_tree() -> Command {

@@ -81,8 +81,8 @@ pub struct SimBoardArgs {
     #[arg(long, value_name = "URL")]
     pub ota: Option<String>,
 
-    /// Faults for each message, as chances between 0 and 1, repeatable by their seed; for example
-    /// lost=0.01,late=0.05,garbled=0.01,doubled=0.02,disconnect=0.005,seed=7. Also habits of firmware: strict-ids (refuses
+    /// Faults for each message, as chances between 0 and 1: lost, late, garbled, doubled and disconnect, repeatable by
+    /// their seed; for example lost=0.01,late=0.05,seed=7. Also habits of firmware: strict-ids (refuses
     /// a request id it has seen), wake (starts conversations) and odd-bytes (text that is not UTF-8)
     #[arg(long, value_name = "LIST", value_parser = luck)]
     pub luck: Option<Faults>,

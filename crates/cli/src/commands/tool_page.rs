@@ -113,7 +113,7 @@ fn page(tool: &ListedTool, devices: &[String], printer: Printer) -> String {
     }
     if !tool.simplified.is_empty() {
         page.push_str(
-            "\nSimplified in the list for AI clients (docs/clients.md); calls are checked with the device's own schema,\n\
+            "\nSimplified in the list for AI clients (docs/clients.md); calls are checked with the device's own schema, \
              except for what the description calls not checked:\n",
         );
         tool.simplified.iter().for_each(|part| page.push_str(&format!("  {}\n", clean(part))));

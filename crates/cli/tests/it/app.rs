@@ -34,9 +34,12 @@ fn a_scaffold_is_written_once_and_keeps_the_rules() {
     for form in ["activity", "provider"] {
         let arguments = ["scaffold", &specification(), "--form", form, "--package", "com.example.hands", "-o", form];
         desk.app(&arguments).ok();
-        assert_eq!(desk.app(&arguments).code, 2, "files that are there stay");
+        assert!(desk.app(&arguments).ok().err.contains("is up to date"));
         let manifest = format!("{form}/AndroidManifest.xml");
         desk.app(&["lint", &manifest, "--strict"]).ok();
+        let other = ["scaffold", &specification(), "--form", form, "--package", "com.example.feet", "-o", form];
+        let refused = desk.app(&other);
+        assert!(refused.code == 2 && refused.err.contains(&format!("diff -ru {form} {form}.new")), "{refused:?}");
     }
     let inspected = desk.app(&["--output", "json", "inspect", "activity/AndroidManifest.xml"]).ok().json();
     let keys: Vec<&String> = inspected.as_object().expect("an object").keys().collect();

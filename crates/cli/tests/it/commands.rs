@@ -198,19 +198,20 @@ fn the_report_of_steps_is_saved_whether_they_succeed_or_fail() {
     let gateway = TestGateway::demo();
     let folder = tempfile::tempdir().expect("a folder");
     let steps = |tool: &str| {
-        format!("steps=[{{\"tool\":\"press_home\"}},{{\"tool\":\"{tool}\",\"arguments\":{{\"app\":\"none\"}}}}]")
+        let argument = if tool == "open_app" { "app" } else { "query" };
+        format!("steps=[{{\"tool\":\"press_home\"}},{{\"tool\":\"{tool}\",\"arguments\":{{\"{argument}\":\"none\"}}}}]")
     };
     for (tool, form, start) in [
         ("open_app", "html", "<!DOCTYPE html>"),
         ("open_app", "json", "{"),
-        ("get_current_app", "html", "<!DOCTYPE html>"),
-        ("get_current_app", "json", "{"),
+        ("list_apps", "html", "<!DOCTYPE html>"),
+        ("list_apps", "json", "{"),
     ] {
         let path = folder.path().join(format!("{tool}.{form}")).to_str().expect("a path").to_owned();
         let form = format!("report={form}");
         let arguments = ["call", "virtual-phone", "run_steps", &steps(tool), &form, "--save", &path, "--yes"];
         let ran = gateway.run(&arguments);
-        assert_eq!(ran.code == 0, tool == "get_current_app", "{ran:?}");
+        assert_eq!(ran.code == 0, tool == "list_apps", "{ran:?}");
         assert!(format!("{}{}", ran.out, ran.err).contains(&path), "{ran:?}");
         let report = std::fs::read_to_string(&path).expect("a report");
         assert!(report.starts_with(start) && report.contains(tool), "{report}");

@@ -61,7 +61,6 @@ const NOT_LIMITS: &[&str] = &[
     "cli/terminal/table.rs BELOW",
     "cli/terminal/table.rs GAP",
     "cli/terminal/table.rs MIN_TEXT",
-    "cli/terminal/table.rs MIN_WIDTH",
 ];
 
 fn root() -> PathBuf {

@@ -47,8 +47,8 @@ fn refuse_errors(source: &SpecSource) -> Result<(), CliError> {
     let findings = lint::check(&source.document, &LintConfig::default());
     let Some(finding) = findings.iter().find(|finding| finding.severity == Severity::Error) else { return Ok(()) };
     let line = finding.place.line().map(|line| format!(":{line}")).unwrap_or_default();
-    let message =
-        format!("{}{line}: {}; correct it first, `sinew spec lint` shows everything", source.path, finding.message);
+    let remedy = if finding.rule.id == "unfilled" { "fill in the form first" } else { "correct it first" };
+    let message = format!("{}{line}: {}; {remedy}, `sinew spec lint` shows everything", source.path, finding.message);
     Err(CliError::new(CliErrorKind::Usage, message))
 }
 
@@ -63,7 +63,7 @@ fn write(folder: &Path, files: &[ScaffoldFile], args: &ScaffoldArgs) -> Result<(
     let (same, other): (Vec<&ScaffoldFile>, Vec<&ScaffoldFile>) = files.iter().partition(|file| is_same(file));
     let changed: Vec<&str> = other.iter().map(|file| file.name).filter(|name| folder.join(name).exists()).collect();
     if !changed.is_empty() {
-        return Err(CliError::new(CliErrorKind::Io, how_to_update(folder, &changed, args)));
+        return Err(CliError::new(CliErrorKind::Usage, how_to_update(folder, &changed, args)));
     }
     for file in same {
         say(&format!("{} is up to date", folder.join(file.name).display()));

@@ -231,6 +231,22 @@ mod tests {
     }
 
     #[test]
+    fn a_picture_never_gets_the_ending_of_another_kind() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("shot.jpg"), "mine").expect("written");
+        let image = Content::image(b"abc", "image/jpeg", None).to_json();
+        let mut answer = CallResult { content: vec![image], structured: None, more: Default::default() };
+        let shown = items(&mut answer, Some(&folder.path().join("shot.png")), "b-photo").expect("saved");
+        let [ContentLine::Other(line)] = &shown[..] else { panic!("one line") };
+        assert!(line.ends_with("shot-2.jpg: it is not a .png file"), "{line}");
+        assert_eq!(fs::read(folder.path().join("shot.jpg")).expect("a file"), b"mine", "nobody named this one");
+        assert!(!folder.path().join("shot.png").exists());
+        for fits in ["a.JPG", "a.jpeg", "a.txt"] {
+            assert!(!has_other_ending(Path::new(fits), "jpg"), "{fits}");
+        }
+    }
+
+    #[test]
     fn names_cannot_leave_the_folder() {
         assert_eq!(plain("../../etc/passwd"), "______etc_passwd");
         assert_eq!(plain("self.camera.take_photo"), "self_camera_take_photo");
