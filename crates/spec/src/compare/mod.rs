@@ -30,8 +30,8 @@ use sinew_tool::{Audience, Digest, Tool, Version};
 
 use crate::cores::on_all_cores;
 use crate::model::{SchemaRole, ToolSpecification};
-use crate::read::Document;
 use crate::read::prose::one_line;
+use crate::read::{Document, Format};
 use keywords::equal;
 pub use lists::diff_lists;
 use schema::deltas;
@@ -117,6 +117,7 @@ impl Bump {
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
+    /// Empty for a change of all tools together.
     pub tool: String,
     /// JSON pointer into the tool's `tools/list` entry.
     pub path: String,
@@ -205,7 +206,7 @@ impl Comparison {
         for change in &self.changes {
             if tool != Some(&change.tool) {
                 tool = Some(&change.tool);
-                let name = crate::print::code(&change.tool);
+                let name = if change.tool.is_empty() { ALL_TOOLS.to_owned() } else { crate::print::code(&change.tool) };
                 let _ = write!(page, "\n### {name}\n\n| Impact | Where | Change |\n| :--- | :--- | :--- |\n");
             }
             let path = crate::print::code(&change.path).replace('|', "\\|");
@@ -224,6 +225,9 @@ impl Comparison {
         page
     }
 }
+
+/// The heading of changes that are about no tool alone.
+pub const ALL_TOOLS: &str = "All tools";
 
 impl Change {
     pub fn to_json(&self) -> Value {
@@ -266,7 +270,19 @@ type SubjectPair<'a> = Option<(Subject<'a>, Subject<'a>)>;
 
 /// Everything that changed between two documents: their tools, and what only documents say.
 pub fn diff_documents(old: &Document, new: &Document) -> Comparison {
-    diff_loaded(&old.tools, &new.tools, |spec| &spec.name, |spec| Subject::of_spec(Cow::Borrowed(spec)))
+    let mut comparison =
+        diff_loaded(&old.tools, &new.tools, |spec| &spec.name, |spec| Subject::of_spec(Cow::Borrowed(spec)));
+    // Models read the instructions of a manifest; what stands before the tools of a document is for people.
+    let instructions = |document: &Document| match document.format {
+        Format::Manifest => one_line(&document.intro),
+        Format::Markdown | Format::ToolsList => String::new(),
+    };
+    if instructions(old) != instructions(new) {
+        let message = "the instructions changed";
+        comparison.changes.push(change("", "/instructions", "instructions-changed", Impact::Cosmetic, message));
+        comparison.sort();
+    }
+    comparison
 }
 
 /// Everything that changed between two sets of tools.

@@ -428,3 +428,19 @@ fn a_list_with_something_to_report_is_not_compared_by_its_text() {
         assert_eq!(diff_lists(broken, good), None, "{broken}");
     }
 }
+
+#[test]
+fn the_instructions_of_a_manifest_are_compared() {
+    let manifest = |instructions: &str| {
+        Document::parse(
+            &json!({"instructions": instructions, "tools": [{"name": "a", "parameters": {"type": "object"}}]})
+                .to_string(),
+        )
+    };
+    assert_eq!(diff_documents(&manifest("Turn  it on."), &manifest("Turn it\non.")).changes, []);
+    let found = diff_documents(&manifest("Turn it on."), &manifest("Pay first."));
+    let [change] = found.changes.as_slice() else { panic!("{found:?}") };
+    assert_eq!((change.path.as_str(), change.impact, found.bump), ("/instructions", Impact::Cosmetic, Bump::Patch));
+    assert!(found.to_markdown().contains("### All tools"), "{}", found.to_markdown());
+    assert_eq!(found.unannounced().count(), 0);
+}

@@ -118,7 +118,8 @@ pub fn changes(changes: &[compare::Change], printer: Printer) -> String {
     for change in changes {
         if tool != Some(&change.tool) {
             tool = Some(&change.tool);
-            let _ = writeln!(page, "{}", printer.paint(TextStyle::Bold, &clean(&change.tool)));
+            let name = if change.tool.is_empty() { compare::ALL_TOOLS } else { &change.tool };
+            let _ = writeln!(page, "{}", printer.paint(TextStyle::Bold, &clean(name)));
         }
         let ink = match change.impact {
             Impact::Breaking => TextStyle::Bad,

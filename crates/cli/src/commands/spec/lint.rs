@@ -93,7 +93,7 @@ pub fn print_report(format: ReportFormat, linter: &Linter, reports: &[FileReport
 }
 
 /// Known findings: what `lint --format json` printed, by rule, tool and message. Places do not matter, because they
-/// move with every edit.
+/// move with every edit, and neither do the lines that a message names.
 struct Baseline {
     /// The files of each finding, and how often it is in them. Paths are as they were typed, in whatever folder.
     known: HashMap<(String, String, String), Vec<(PathBuf, usize)>>,
@@ -117,7 +117,7 @@ impl Baseline {
             let typed = word(&file["path"]);
             let path: PathBuf = Path::new(&typed).components().filter(|part| *part != Component::CurDir).collect();
             for finding in file["findings"].as_array().into_iter().flatten() {
-                let key = (word(&finding["rule"]), word(&finding["tool"]), word(&finding["message"]));
+                let key = (word(&finding["rule"]), word(&finding["tool"]), without_lines(&word(&finding["message"])));
                 let places = known.entry(key).or_default();
                 match places.iter_mut().find(|(other, _)| *other == path) {
                     Some((_, count)) => *count += 1,
@@ -131,12 +131,26 @@ impl Baseline {
     /// Whether a finding is known; each entry covers one finding.
     fn takes(&mut self, path: &str, finding: &Finding) -> bool {
         let tool = finding.tool.clone().unwrap_or_default();
-        let Some(places) = self.known.get_mut(&(finding.rule.id.to_owned(), tool, finding.message.clone())) else {
+        let Some(places) = self.known.get_mut(&(finding.rule.id.to_owned(), tool, without_lines(&finding.message)))
+        else {
             return false;
         };
         let whole = std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
         let known = places.iter_mut().find(|(path, left)| *left > 0 && whole.ends_with(path));
         known.map(|(_, left)| *left -= 1).is_some()
+    }
+}
+
+/// A message without the numbers after `line` or `lines`.
+fn without_lines(message: &str) -> String {
+    let Some(at) = message.rfind(" line") else { return message.to_owned() };
+    let rest = message[at + " line".len()..].strip_prefix('s').unwrap_or(&message[at + " line".len()..]);
+    match rest.strip_prefix(' ').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        Some(numbers) => {
+            let is_number = |c: char| c.is_ascii_digit() || matches!(c, ',' | ' ' | '…');
+            format!("{} line {}", &message[..at], numbers.trim_start_matches(is_number))
+        }
+        None => message.to_owned(),
     }
 }
 
@@ -164,4 +178,22 @@ pub fn replace(file: &Path, text: &str) -> std::io::Result<()> {
         let _ = fs::remove_file(&beside);
     }
     replaced
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_lines;
+
+    #[test]
+    fn the_lines_in_a_message_do_not_tell_findings_apart() {
+        for (one, two) in [
+            ("not filled in: line 3", "not filled in: lines 4, 15, …"),
+            ("the name of the tool in line 3; rename it", "the name of the tool in line 12; rename it"),
+        ] {
+            assert_eq!(without_lines(one), without_lines(two));
+        }
+        for message in ["the string is on one line 日", "no lines", "5 lines 日"] {
+            assert_eq!(without_lines(message), message);
+        }
+    }
 }
