@@ -24,6 +24,8 @@ struct Part {
     after: u32,
 }
 
+/// A guess, so that a long list of parts is not copied while it grows.
+const BYTES_OF_A_PART: usize = 6;
 /// More than this would need more memory than a list of tools should.
 const MAX_PARTS: usize = 2_000_000;
 
@@ -34,7 +36,8 @@ impl<'a> Outline<'a> {
         if text.len() > crate::read::MAX_BYTES {
             return None;
         }
-        let outline = Outline { text, parts: Vec::new(), references: Vec::new() };
+        let parts = Vec::with_capacity((text.len() / BYTES_OF_A_PART).min(MAX_PARTS));
+        let outline = Outline { text, parts, references: Vec::new() };
         let mut scanner = Scanner { outline, at: 0, keys: Vec::new() };
         scanner.value(0)?;
         scanner.peek().is_none().then_some(scanner.outline)
