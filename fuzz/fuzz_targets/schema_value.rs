@@ -16,14 +16,19 @@ const EACH_UNIT: usize = 64;
 const EACH_BYTE: usize = 512;
 const ALWAYS: usize = 2 << 20;
 
+fn check<E>(compiled: Result<Validator, E>, value: &serde_json::Value) {
+    let Ok(validator) = compiled else { return };
+    let mut meter = Meter::new(WORK);
+    let _ = validator.check(value, &mut meter);
+    assert!(meter.spent() <= WORK);
+}
+
 fuzz_target!(|input: &[u8]| {
     let mut values = serde_json::Deserializer::from_slice(input).into_iter::<serde_json::Value>();
     let (Some(Ok(schema)), Some(Ok(value))) = (values.next(), values.next()) else { return };
     let ((), allocated) = allocated_by(|| {
-        let Ok(validator) = Validator::compile(&schema, ROOM) else { return };
-        let mut meter = Meter::new(WORK);
-        let _ = validator.check(&value, &mut meter);
-        assert!(meter.spent() <= WORK);
+        check(Validator::compile(&schema, ROOM), &value);
+        check(Validator::compile_readable(&schema, ROOM), &value);
     });
     let allowed = ALWAYS + EACH_UNIT * WORK as usize + EACH_BYTE * input.len();
     assert!(allocated.peak <= allowed, "{allocated:?}, {allowed} allowed");

@@ -55,6 +55,10 @@ SCHEMAS = {
         {"properties": {"window": {"type": "string"}}, "required": ["window"]}]},
     "long_rules": {**properties(a={"type": "string"}), "propertyNames": {"enum": [f"name_{number}" for number in range(200)]}},
     "large": properties(a={"type": "string", "description": "x" * 70_000}),
+    "many_values": properties(a={"enum": [f"value {number}" for number in range(600)]},
+                              b={"type": "integer", "minimum": 0.2, "maximum": 0.8}),
+    "addresses": {"$id": "https://example.org/s/all.json", **properties(a={"$ref": "point.json"}), "$defs": {
+        "p": {"$id": "point.json", **properties(x={"$ref": "#/$defs/n"}), "$defs": {"n": {"type": "integer"}}}}},
     "root_with_null": {"type": ["object", "null"], "properties": {"a": {"type": "string"}}},
     "42_starts_with_a_digit": {"type": "object"},
     "a.very.long.name/with odd characters, and far more than sixty-four of them in all": {"type": "object"},

@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use sinew_tool::lenient;
 use sinew_tool::text::clean_line;
 use sinew_tool::{Applicant, Enrol, Enrolment, Value, json};
 
@@ -154,7 +155,7 @@ async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<(Appli
     })?;
     let raw = raw.to_bytes();
     // Firmware writes names of networks into it unescaped and in any encoding; then the headers are enough.
-    let body: Value = serde_json::from_slice(&raw).unwrap_or_default();
+    let body: Value = lenient::read(&raw).unwrap_or_default();
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(|text| clean_line(text, 64));
     // `User-Agent` is BOARD/VERSION.
     let (agent_kind, agent_version) = agent.split_once('/').unwrap_or((&agent, ""));

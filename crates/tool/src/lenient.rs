@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use serde::de::DeserializeOwned;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The message without its faults; borrowed if it has none.
@@ -31,6 +33,11 @@ pub fn repair(message: &[u8]) -> Cow<'_, [u8]> {
         at += if is_pair { 12 } else { 6 };
     }
     repaired
+}
+
+/// Reads JSON after [`repair`].
+pub fn read<T: DeserializeOwned>(message: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice(&repair(message))
 }
 
 /// The JSON text without its faults; borrowed if it has none.

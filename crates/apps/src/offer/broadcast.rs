@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use sinew_tool::Tool;
+use sinew_tool::lenient;
 use sinew_tool::text::clip;
 
 use super::MAX_TOOLS;
@@ -59,7 +60,7 @@ fn tools(bundle: &Value, names: Vec<String>) -> Result<ReceiverTools, Finding> {
     }
     for name in names.iter().take(MAX_TOOLS).filter(|name| !name.trim().is_empty()) {
         let described = text(&format!("{name}.parameters"));
-        let schema = described.and_then(|text| serde_json::from_str(text).ok()).as_ref().and_then(parameters);
+        let schema = described.and_then(|text| lenient::read(text.as_bytes()).ok()).as_ref().and_then(parameters);
         let Some(schema) = schema else {
             let message =
                 format!("`{0}.parameters` is not a JSON object of names and types; `{0}` is not offered", clip(name));

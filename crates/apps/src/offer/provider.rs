@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use sinew_tool::Tool;
+use sinew_tool::lenient;
 use sinew_tool::text::clip;
 
 use super::bundle::texts;
@@ -83,7 +84,7 @@ fn one_tool(bundle: &Map<String, Value>) -> Result<ProviderTools, Finding> {
             Vec::new()
         }),
     };
-    let schema: Value = serde_json::from_str(schema).map_err(|error| {
+    let schema: Value = lenient::read(schema.as_bytes()).map_err(|error| {
         refused(format!("`tool_input_schema` of `{}` is not JSON: {error}", clip(name))).of_tool(name)
     })?;
     let Some(schema) = schema.as_object() else {
@@ -138,7 +139,7 @@ fn described(mut properties: Map<String, Value>, required: Vec<String>) -> Value
 fn many_tools(many: &Value) -> Result<ProviderTools, Finding> {
     let refused = |message: String| error(&rules::PROVIDER_ANSWER, message);
     let parsed: Value = match many {
-        Value::String(text) => serde_json::from_str(text)
+        Value::String(text) => lenient::read(text.as_bytes())
             .map_err(|error| refused(format!("`tool` in the provider's answer is not JSON: {error}")))?,
         other => other.clone(),
     };

@@ -4,6 +4,7 @@
 //! answers of both directions share one topic, which is why nobody wants to hear there what it said itself.
 
 use sinew_mqtt::client::{MqttMessage, Subscription};
+use sinew_tool::lenient;
 use sinew_tool::{DeviceKey, Value, json};
 
 /// A tag of who speaks, on CONNECT and PUBLISH.
@@ -125,7 +126,7 @@ pub(super) fn online(name: &str, description: &str) -> String {
 
 /// The description in what a server keeps there; the outer `None` where it is no such word.
 pub(super) fn read_online(payload: &[u8]) -> Option<Option<String>> {
-    let said: Value = serde_json::from_slice(payload).ok()?;
+    let said: Value = lenient::read(payload).ok()?;
     if said.get("method")?.as_str()? != "notifications/server/online" {
         return None;
     }
@@ -135,7 +136,7 @@ pub(super) fn read_online(payload: &[u8]) -> Option<Option<String>> {
 
 /// The method of a message, where it is a notification or a request.
 pub(super) fn method(text: &str) -> Option<String> {
-    let message: Value = serde_json::from_str(text).ok()?;
+    let message: Value = lenient::read(text.as_bytes()).ok()?;
     message.get("method")?.as_str().map(str::to_owned)
 }
 

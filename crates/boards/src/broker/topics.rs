@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use sinew_tool::lenient;
+
 /// The place of the board in a template.
 const DEVICE: &str = "{device}";
 /// Far beyond any sensible topic, and far below what MQTT allows.
@@ -98,7 +100,7 @@ pub(crate) fn read_presence(payload: &[u8]) -> Option<bool> {
     if payload.eq_ignore_ascii_case(b"offline") {
         return Some(false);
     }
-    serde_json::from_slice::<sinew_tool::Value>(payload).ok()?.get("online")?.as_bool()
+    lenient::read::<sinew_tool::Value>(payload).ok()?.get("online")?.as_bool()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Map;
+use sinew_tool::lenient;
 use sinew_tool::text::clip;
 use sinew_tool::{BoxFuture, DeviceInfo, DeviceKey, Value, json};
 use sinew_wire::host::Transport;
@@ -221,7 +222,7 @@ async fn open(
     let answer = loop {
         match socket.next().await {
             Some(Ok(Message::Text(text))) => {
-                let message: Value = serde_json::from_str(&text).unwrap_or_default();
+                let message: Value = lenient::read(text.as_bytes()).unwrap_or_default();
                 if message["type"] == "hello" {
                     break message;
                 }
@@ -315,7 +316,7 @@ impl Talk<'_> {
 
     /// False where the server ended the conversation. `framed` is the text as it came, where that was a binary frame.
     async fn handle_text(&mut self, text: &str, framed: Option<Bytes>) -> Result<bool, String> {
-        let message: Value = serde_json::from_str(text).unwrap_or_default();
+        let message: Value = lenient::read(text.as_bytes()).unwrap_or_default();
         match message["type"].as_str() {
             Some("mcp") => self.handle_mcp(&message["payload"]).await?,
             Some("goodbye") => return Ok(false),

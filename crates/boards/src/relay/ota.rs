@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::Full;
+use sinew_tool::lenient;
 use sinew_tool::{DeviceKey, Value, json};
 
 use super::RelayHub;
@@ -100,8 +101,8 @@ impl RelayHub {
         if !status.is_success() {
             return Err(format!("the OTA address of the voice server {host} answers {status}"));
         }
-        let mut answer: Value = serde_json::from_slice(&body)
-            .map_err(|_| format!("the OTA answer of the voice server {host} is not JSON"))?;
+        let mut answer: Value =
+            lenient::read(&body).map_err(|_| format!("the OTA answer of the voice server {host} is not JSON"))?;
         let server = read_server(&answer, ota);
         let section = |answer: &mut Value, name: &str| {
             let value = answer.get_mut(name).map(Value::take);

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use http_body_util::Full;
+use sinew_tool::lenient;
 use sinew_tool::text::clip;
 use sinew_tool::{Picture, Value, json};
 
@@ -81,7 +82,7 @@ impl Backend {
         let WebAnswer { status, body } = asked
             .map_err(|_| failed(format!("no answer within {} s", TIME.as_secs())))?
             .map_err(|error| failed(error.to_string()))?;
-        let value: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let value: Value = lenient::read(&body).unwrap_or_default();
         if !status.is_success() {
             let why = value["error"]["message"].as_str().unwrap_or_default();
             return Err(failed(format!("{status} {}", clip(why))));

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use sinew_tool::lenient;
 use tokio::time::Instant;
 
 use crate::adb::command::ShellCommand;
@@ -98,7 +99,7 @@ impl Companion {
     pub async fn about(&self) -> Result<String, CompanionError> {
         let question = ShellCommand::new("content read --uri content://sinew.companion/about");
         let output = self.transport.run(&question, CommandLimits::seconds(20)).await?;
-        let answer: Value = match serde_json::from_slice(&output.stdout) {
+        let answer: Value = match lenient::read(&output.stdout) {
             Ok(answer) => answer,
             Err(_) => return Err(self.unanswered(&output.text())),
         };
@@ -206,7 +207,7 @@ impl Companion {
 
 /// `None` for what is not an answer of the companion.
 fn parse(text: &str) -> Option<Result<ActivityAnswer, CompanionError>> {
-    let answer: Value = serde_json::from_str(text).ok()?;
+    let answer: Value = lenient::read(text.as_bytes()).ok()?;
     if let Some(error) = answer.get("error") {
         let word = |name: &str| error[name].as_str().unwrap_or_default().chars().take(2000).collect::<String>();
         return Some(Err(CompanionError::Refused { kind: word("type"), message: word("message") }));

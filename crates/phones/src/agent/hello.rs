@@ -1,6 +1,7 @@
 //! The first line of an agent: its version and capabilities.
 
 use serde_json::Value;
+use sinew_tool::lenient;
 
 /// The protocol version of this gateway; raised with every incompatible change.
 pub(super) const PROTOCOL: u64 = 1;
@@ -18,7 +19,7 @@ pub struct AgentHello {
 impl AgentHello {
     /// `None` for a line that is not a hello; an error for an agent that cannot be used.
     pub fn parse(line: &[u8]) -> Option<Result<AgentHello, String>> {
-        let value: Value = serde_json::from_slice(line).ok()?;
+        let value: Value = lenient::read(line).ok()?;
         if value["hello"] != "sinew-agent" {
             return None;
         }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sinew_tool::lenient;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -289,7 +290,7 @@ async fn read(
 
 /// Whether the line was an answer, or at least of the protocol.
 fn deliver(pending: &PendingRequests, line: &[u8]) -> bool {
-    let Ok(Value::Object(mut answer)) = serde_json::from_slice::<Value>(line) else { return false };
+    let Ok(Value::Object(mut answer)) = lenient::read::<Value>(line) else { return false };
     let outcome = match (answer.remove("result"), answer.remove("error")) {
         (Some(result), None) => Ok(result),
         (None, Some(error)) => Err(AgentError::Refused {

@@ -25,6 +25,18 @@ pub(super) const KEPT: [&str; 14] = [
 /// Bounds on arrays; apart from the others because they are the only ones for a kind of its own.
 pub(super) const ARRAY_BOUNDS: [&str; 2] = ["minItems", "maxItems"];
 
+/// Values in all lists of values of a schema; OpenAI refuses more.
+pub(super) const MOST_VALUES: usize = 500;
+/// A longer list of values may only have so many characters; OpenAI again.
+const LONG_LIST: usize = 250;
+const MOST_CHARACTERS: usize = 15_000;
+
+/// Whether a list of values is refused by itself.
+pub(super) fn is_too_long(texts: &[Value]) -> bool {
+    let characters = || texts.iter().filter_map(Value::as_str).map(|text| text.chars().count()).sum::<usize>();
+    texts.len() > LONG_LIST && characters() > MOST_CHARACTERS
+}
+
 /// Anthropic refuses other names of arguments.
 pub(super) fn is_portable_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
@@ -39,7 +51,7 @@ pub fn keeps_shape(schema: &Value) -> bool {
 
 /// Well below what the rewriter cuts off.
 const MOST_NESTED: usize = 8;
-const MOST_PARTS: usize = 1_000;
+const MOST_PARTS: usize = MOST_VALUES;
 
 fn keeps_shape_within(schema: &Value, depth: usize, parts: &mut usize) -> bool {
     let Value::Object(members) = schema else { return false };
@@ -56,7 +68,13 @@ fn keeps_shape_within(schema: &Value, depth: usize, parts: &mut usize) -> bool {
         }
         ("enum", Value::Array(texts)) => {
             has_texts = true;
-            !texts.is_empty() && texts.iter().all(|text| text.as_str().is_some_and(|text| !text.is_empty()))
+            // Each value counts as a part, so that a schema with too many values is looked at closely.
+            let has_room = *parts > texts.len();
+            *parts = parts.saturating_sub(texts.len());
+            has_room
+                && !texts.is_empty()
+                && !is_too_long(texts)
+                && texts.iter().all(|text| text.as_str().is_some_and(|text| !text.is_empty()))
         }
         ("properties", Value::Object(all)) => {
             all.iter().all(|(name, part)| is_portable_name(name) && keeps_shape_within(part, depth - 1, parts))
@@ -99,7 +117,19 @@ pub fn violations(schema: &Value) -> Vec<String> {
         found.push("there are alternatives at the root".to_owned());
     }
     visit(schema, "", &mut found);
+    let values = count_values(schema);
+    if values > MOST_VALUES {
+        found.push(format!("there are {values} values in `enum`, more than {MOST_VALUES}"));
+    }
     found
+}
+
+fn count_values(schema: &Value) -> usize {
+    let members = |keyword: &str| schema.get(keyword).and_then(Value::as_object).into_iter().flatten();
+    let parts = members("properties").map(|(_, part)| part).chain(schema.get("items"));
+    let branches = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    let own = schema.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
+    own + parts.chain(branches).map(count_values).sum::<usize>()
 }
 
 fn visit(schema: &Value, place: &str, found: &mut Vec<String>) {
@@ -133,6 +163,9 @@ fn visit(schema: &Value, place: &str, found: &mut Vec<String>) {
         }
         if members.get("type").and_then(Value::as_str) != Some("string") {
             wrong("`enum` of something that is not a string");
+        }
+        if values.as_array().is_some_and(|texts| is_too_long(texts)) {
+            wrong("`enum` with too much text");
         }
     }
     if members.get("type").and_then(Value::as_str) == Some("array") && !members.contains_key("items") {

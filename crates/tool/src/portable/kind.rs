@@ -72,7 +72,7 @@ pub(super) fn kinds(level: &Level, direction: Direction) -> Kinds {
     if kinds.is_empty() { Kinds::Never } else { Kinds::Of(kinds) }
 }
 
-/// Whether the bounds for a kind of value leave none: `"minimum": 2, "maximum": 0`.
+/// Whether the bounds for a kind of value leave none: `"minimum": 2, "maximum": 0`, or for integers 0.2 and 0.8.
 pub(super) fn have_bounds_without_values(members: &Map<String, Value>, kind: &str) -> bool {
     let bound = |keyword: &str| members.get(keyword).and_then(Value::as_f64);
     let pairs: &[(&str, &str)] = match kind {
@@ -87,11 +87,17 @@ pub(super) fn have_bounds_without_values(members: &Map<String, Value>, kind: &st
         "object" => &[("minProperties", "maxProperties")],
         _ => &[],
     };
-    pairs.iter().any(|(least, most)| match (bound(least), bound(most)) {
-        (Some(lower), Some(upper)) if least.starts_with('e') || most.starts_with('e') => lower >= upper,
-        (Some(lower), Some(upper)) => lower > upper,
-        _ => false,
-    })
+    let is_without = |(least, most): &(&str, &str)| {
+        let (Some(lower), Some(upper)) = (bound(least), bound(most)) else { return false };
+        let (is_above, is_below) = (least.starts_with('e'), most.starts_with('e'));
+        if kind != "integer" {
+            return if is_above || is_below { lower >= upper } else { lower > upper };
+        }
+        let lowest = if is_above { lower.floor() + 1.0 } else { lower.ceil() };
+        let highest = if is_below { upper.ceil() - 1.0 } else { upper.floor() };
+        lowest > highest
+    };
+    pairs.iter().any(is_without)
 }
 
 /// Pairs of values of two lists that are compared.

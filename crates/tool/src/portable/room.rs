@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::branch::Level;
+use super::check::{MOST_VALUES, is_too_long};
 use super::node::Rewriter;
 use super::sentences::{self, described};
 
@@ -20,12 +21,14 @@ const PLAIN_PART: usize = 32;
 pub(super) struct Room {
     listed: usize,
     read: usize,
+    /// Values that lists of values may still have.
+    values: usize,
     pub(super) is_cut: bool,
 }
 
 impl Room {
     pub(super) fn new() -> Room {
-        Room { listed: MOST_LISTED, read: MOST_READ, is_cut: false }
+        Room { listed: MOST_LISTED, read: MOST_READ, values: MOST_VALUES, is_cut: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -38,6 +41,13 @@ impl Room {
         let left = self.listed.checked_sub(bytes).filter(|_| !self.is_empty());
         self.listed = left.unwrap_or(self.listed);
         self.is_cut |= left.is_none();
+        left.is_some()
+    }
+
+    /// Takes room for a list of values; whether clients accept it.
+    pub(super) fn takes_values(&mut self, texts: &[Value]) -> bool {
+        let left = self.values.checked_sub(texts.len()).filter(|_| !is_too_long(texts));
+        self.values = left.unwrap_or(self.values);
         left.is_some()
     }
 

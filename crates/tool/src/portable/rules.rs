@@ -39,6 +39,30 @@ macro_rules! long_pattern {
     };
 }
 
+/// 513 texts in quotes.
+macro_rules! many_texts {
+    ($quote:expr) => {
+        concat!(
+            $quote, "on", $quote, many_texts!($quote, "a"), many_texts!($quote, "b"), many_texts!($quote, "c"),
+            many_texts!($quote, "d"), many_texts!($quote, "e"), many_texts!($quote, "f"), many_texts!($quote, "g"),
+            many_texts!($quote, "h")
+        )
+    };
+    ($quote:expr, $first:expr) => {
+        concat!(
+            many_texts!($quote, $first, "a"), many_texts!($quote, $first, "b"), many_texts!($quote, $first, "c"),
+            many_texts!($quote, $first, "d"), many_texts!($quote, $first, "e"), many_texts!($quote, $first, "f"),
+            many_texts!($quote, $first, "g"), many_texts!($quote, $first, "h")
+        )
+    };
+    ($quote:expr, $first:expr, $second:expr) => {
+        many_texts!($quote, $first, $second, "a", "b", "c", "d", "e", "f", "g", "h")
+    };
+    ($quote:expr, $first:expr, $second:expr, $($third:expr),+) => {
+        concat!($(", ", $quote, $first, $second, $third, $quote),+)
+    };
+}
+
 /// Every rule.
 pub const RULES: &[PortableRule] = &[
     PortableRule {
@@ -150,6 +174,20 @@ pub const RULES: &[PortableRule] = &[
         changes_shape: true,
         example: r#"{"type": "object", "properties": {"a": {"type": "string", "enum": ["", "on"]}}}"#,
         result: r#"{"type": "object", "properties": {"a": {"type": "string", "enum": ["on"]}}}"#,
+    },
+    PortableRule {
+        given: "more than 500 values in all `enum` of a schema, or more than 15,000 characters in one of more than 250",
+        listed: "lists that do not fit are written as text",
+        refused_by: "OpenAI (strict), Gemini (many values)",
+        source: "googleapis/python-genai#950",
+        reported: &["more than 500 values"],
+        changes_shape: true,
+        example: concat!(r#"{"type": "object", "properties": {"a": {"enum": ["#, many_texts!("\""), "]}}}"),
+        result: concat!(
+            r#"{"type": "object", "properties": {"a": {"type": "string", "description": "One of: "#,
+            many_texts!("\\\""),
+            r#"."}}}"#
+        ),
     },
     PortableRule {
         given: "`enum` or `const` without a `type`",

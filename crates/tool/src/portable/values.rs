@@ -167,6 +167,10 @@ impl Rewriter<'_> {
             match (texts.is_empty(), self.direction) {
                 (true, _) => sentences.push(format!("One of: {}.", sentences::values(&others))),
                 (false, Direction::Output) if !others.is_empty() => {}
+                (false, _) if !self.room.takes_values(&texts) => {
+                    self.note(place.path, "more than 500 values");
+                    sentences.push(format!("One of: {}.", sentences::values(&texts)));
+                }
                 (false, _) => {
                     members.insert("enum".to_owned(), Value::Array(texts));
                 }
