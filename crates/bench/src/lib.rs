@@ -176,7 +176,7 @@ impl Bench {
             Stage::Speed => speed(plan, scratch, report).await,
             Stage::Latency => latency(plan, scratch, report).await,
             Stage::Memory => memory(plan, scratch, report).await,
-            Stage::Listing => listing(scratch, report).await,
+            Stage::Listing => listing(plan, scratch, report).await,
             Stage::Access => access::measure(plan, scratch, report).await,
             Stage::Phones => phones::measure(plan, scratch, report).await,
             Stage::Apps => apps::measure(plan, scratch, report).await,
@@ -380,16 +380,47 @@ async fn settled(address: SocketAddr) -> Result<(), Error> {
     Ok(())
 }
 
-async fn listing(scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+async fn listing(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let gateway = process::gateway(&scratch.folder("listing")).await?;
     let address = gateway.address()?;
     let boards = process::boards(gateway.devices_url(), 1, 50).await?;
-    ready_boards(address, 50).await?;
-    let length = load::HttpConnection::open(address).await?.exchange(&request::list(address, TOKEN)).await?;
+    let devices = ready_boards(address, 50).await?;
+    let list = request::list_at(request::ENDPOINT, address, TOKEN);
+    let length = load::HttpConnection::open(address).await?.exchange(&list).await?;
+    report.push(Figure::at_most("list_bytes", "tools/list with 50 equal boards", length as f64, "bytes", 3000.0));
+    let lists = |path: &str| vec![request::list_at(path, address, TOKEN); CONNECTIONS as usize];
+    let lists = share_of_exact(plan, address, lists).await?;
+    let calls = |path: &str| {
+        let of_device =
+            |device: &String| request::call_at(path, address, TOKEN, PUBLIC_TOOL, json!({"device": device}));
+        devices.iter().take(CONNECTIONS as usize).map(of_device).collect()
+    };
+    let calls = share_of_exact(plan, address, calls).await?;
     boards.stop().await;
     gateway.stop().await;
-    report.push(Figure::at_most("list_bytes", "tools/list with 50 equal boards", length as f64, "bytes", 3000.0));
+    report.push(Figure::at_least("portable_lists", "tools/list, rate with portable to exact schemas", lists, "", 0.95));
+    report.push(Figure::at_least("portable_calls", "calls, rate with portable to exact schemas", calls, "", 0.95));
     Ok(())
+}
+
+/// The rate of requests where schemas are portable to that where they are exact, in turns at the same gateway.
+async fn share_of_exact(
+    plan: &BenchPlan,
+    address: SocketAddr,
+    requests: impl Fn(&str) -> Vec<Vec<u8>>,
+) -> Result<f64, Error> {
+    let mut rates: [Vec<f64>; 2] = Default::default();
+    // The first round warms up and is not counted.
+    for round in 0..=plan.rounds {
+        for (path, rates) in [request::ENDPOINT, request::EXACT_ENDPOINT].into_iter().zip(&mut rates) {
+            let tally = in_thread(address, requests(path), plan.time).await?;
+            if round > 0 {
+                rates.push(tally.per_second());
+            }
+        }
+    }
+    let [portable, exact] = rates.map(|mut rates| percentile(&mut rates, 0.5));
+    Ok(portable / exact)
 }
 
 /// Waits until so many boards are ready; gives their ids.
