@@ -1,4 +1,4 @@
-"""A tool provider that answers with every type of content. Runs until it is stopped."""
+"""A tool provider that answers with every type of content, and one that takes its time. Run until they are stopped."""
 
 import asyncio
 import base64
@@ -18,6 +18,14 @@ TOOL = {
     "name": "every_type", "title": "Every type", "description": "Answers with every type of content",
     "inputSchema": {"type": "object"}, "outputSchema": SCHEMA, "annotations": {"readOnlyHint": True},
 }
+SLOW = {"name": "bake", "description": "Takes 33 s and reports nothing", "inputSchema": {"type": "object"}}
 
 
-asyncio.run(serve("media", [TOOL], {"content": CONTENT, "structuredContent": {"length": 12}}))
+async def run():
+    await asyncio.gather(
+        serve("media", [TOOL], {"content": CONTENT, "structuredContent": {"length": 12}}),
+        serve("oven", [SLOW], {"content": [{"type": "text", "text": "done"}]}, seconds=33),
+    )
+
+
+asyncio.run(run())

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sinew_tool::{
-    Admission, Attributes, BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
-    Outcome, Reach, Status, TextTrust, ToolError, Toolset,
+    Admission, Attributes, BoxFuture, Call, Caller, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Family,
+    FamilyName, Outcome, Reach, Status, TextTrust, ToolError, Toolset,
 };
 
 use crate::app_function::AppFunctionSupport;
@@ -173,6 +173,17 @@ fn suggested_id(package: &str) -> String {
     if slug.is_empty() { "app".to_owned() } else { slug }
 }
 
+impl AppDevice {
+    async fn turn_of(&self, caller: &dyn Caller) -> tokio::sync::MutexGuard<'_, ()> {
+        if let Ok(free) = self.screen.try_lock() {
+            return free;
+        }
+        let turn = self.screen.lock().await;
+        caller.turn_came();
+        turn
+    }
+}
+
 impl Device for AppDevice {
     fn info(&self) -> Arc<DeviceInfo> {
         self.state.read().unwrap_or_else(PoisonError::into_inner).info.clone()
@@ -188,12 +199,11 @@ impl Device for AppDevice {
                 let message = format!("{} no longer has the tool `{}`; list the tools again", self.package, call.tool);
                 return Err(ToolError::new(ErrorKind::UnknownTool, message));
             };
-            let started = tokio::time::Instant::now();
             let _screen = match tool.kind {
-                OfferKind::Activity => Some(self.screen.lock().await),
+                OfferKind::Activity => Some(self.turn_of(&*call.caller).await),
                 _ => None,
             };
-            let limit = call.budget.saturating_sub(MARGIN).saturating_sub(started.elapsed());
+            let limit = call.budget.saturating_sub(MARGIN);
             invoke(&*self.access, &self.package, &tool, support, &call.args, limit).await
         })
     }

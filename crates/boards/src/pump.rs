@@ -536,9 +536,14 @@ impl Pump {
                     let _ = self.pending.swap_remove(index).reply.send(result);
                 }
             }
+            Event::TurnCame(ticket) => {
+                if let Some(caller) = self.caller_of(ticket) {
+                    caller.turn_came();
+                }
+            }
             Event::Progress { ticket, progress, total, message } => {
-                if let Some(pending) = self.pending.iter().find(|pending| pending.ticket == ticket) {
-                    pending.caller.progress(progress, total, message.as_deref());
+                if let Some(caller) = self.caller_of(ticket) {
+                    caller.progress(progress, total, message.as_deref());
                 }
             }
             Event::Notified(notice) => self.notify(notice),
@@ -552,6 +557,10 @@ impl Pump {
                 self.ending.get_or_insert(Ending { reason, farewell: Some(CloseReason::Normal) });
             }
         }
+    }
+
+    fn caller_of(&self, ticket: Ticket) -> Option<&dyn Caller> {
+        self.pending.iter().find(|pending| pending.ticket == ticket).map(|pending| &*pending.caller)
     }
 
     /// Registers a provider under the name it reported; an older one of that name is replaced.

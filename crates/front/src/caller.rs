@@ -210,6 +210,10 @@ impl Caller for ClientCaller {
         self.push(CallerMessage::Progress { progress, total, message: message.map(str::to_owned) });
     }
 
+    fn is_patient(&self) -> bool {
+        self.progress
+    }
+
     fn log(&self, level: LogLevel, data: Value) {
         if self.level.is_some_and(|least| level >= least) && self.state().queue.len() < QUEUE {
             self.push(CallerMessage::Log { level, data });

@@ -168,14 +168,15 @@ impl Gateway {
             record.redact(shown);
         }
 
-        let budget = self.budget(holder, budget);
+        let budget = self.budget(holder, budget, caller.is_patient());
         let ends = Instant::now() + budget;
         let checked = tokio::time::timeout_at(ends, self.check(holder, args)).await;
         let args = checked.map_err(|_| unchecked(holder, budget))??;
         // Nobody is asked about a call that could not be made.
         decide(holder)?;
         let agreement = Agreement { is_confirmed, calls: &nesting.agreed };
-        let spent = if nesting.is_detached { Duration::ZERO } else { budget };
+        // A patient caller hears that the call still runs, and so waits for a person and for the device.
+        let spent = if nesting.is_detached || caller.is_patient() { Duration::ZERO } else { budget };
         let proposed = ProposedCall { who: &who, lens: &lens, holder, args: &args, agreement, budget: spent };
         let permit = self.access().authorize(proposed, record).await?;
         // A person may have taken a while, and the device or the policy may be another by now.
@@ -201,7 +202,9 @@ impl Gateway {
         let left = ends.saturating_duration_since(Instant::now());
         let tool = holder.offered.tool.name.clone();
         let makes_calls = holder.offered.tool.steps != StepSource::Nowhere;
-        let (deadline, made) = (Arc::new(Deadline::at(ends)), Arc::new(MadeCalls::default()));
+        let latest = ends + self.settings().max_call_timeout;
+        let deadline = Arc::new(Deadline::at(ends, budget, latest, caller.clone()));
+        let made = Arc::new(MadeCalls::default());
         let nested = Arc::new(AsCaller {
             gateway: self.clone(),
             who,
@@ -209,14 +212,14 @@ impl Gateway {
             device: holder.entry.id.clone(),
             tool: tool.clone(),
             args: if makes_calls { Arc::new(args.clone()) } else { Arc::default() },
-            caller: caller.clone(),
+            caller,
             deadline: deadline.clone(),
             nesting,
             is_confirmed,
             asks_again: false,
             made: made.clone(),
         });
-        let call = Call { tool, args, budget: left, from, caller, nested };
+        let call = Call { tool, args, budget: left, from, caller: deadline.clone(), nested };
         record.note_sent();
         let answer = async {
             let answer = send(device.as_ref(), call).await.map_err(|error| passed_on(error, &made))?;
@@ -230,14 +233,18 @@ impl Gateway {
         Ok(source::mark(holder, made.have_quotes(), outcome))
     }
 
-    /// How long a call may take: as long as the caller wants, else as the configuration says for this tool.
-    fn budget(&self, holder: Holder<'_>, wanted: Option<Duration>) -> Duration {
+    /// How long a call may take: as long as the caller wants, else as the configuration says for this tool, else as such
+    /// a caller waits.
+    fn budget(&self, holder: Holder<'_>, wanted: Option<Duration>, is_patient: bool) -> Duration {
         let settings = self.settings();
         let entry = holder.entry;
         let names = [Some(entry.id.as_str()), entry.name.as_deref()];
         let names: Vec<&str> = names.into_iter().flatten().collect();
         let configured = budgets::find(&self.budgets(), &names, &holder.offered.tool.name);
-        let usual = configured.unwrap_or(settings.call_timeout);
+        let usual = configured.unwrap_or(match is_patient {
+            true => settings.progress_call_timeout.max(settings.call_timeout),
+            false => settings.call_timeout,
+        });
         wanted.unwrap_or(usual).min(settings.max_call_timeout.max(usual)).min(LONGEST)
     }
 

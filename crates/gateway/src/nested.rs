@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sinew_tool::{
-    Answer, Args, BoxFuture, Caller, DeviceId, ErrorKind, LogLevel, NestedCalls, Outcome, PlannedCall, Question,
-    ToolAccess, ToolError, Value,
+    Answer, Args, BoxFuture, Caller, DeviceId, ErrorKind, LogLevel, NestedCalls, Outcome, Picture, PlannedCall,
+    Question, Silent, ToolAccess, ToolError, Value,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -68,15 +68,34 @@ impl AgreedCall {
     }
 }
 
-/// When a call ends at the latest. Waiting for a person's agreement to its steps is not its own time.
+/// When a call ends at the latest. Waiting for a person's agreement to its steps, and for its turn on the device, is not
+/// its own time; and a device that reports progress to a caller that waits for it gets its time anew.
 pub(crate) struct Deadline {
     began: Instant,
     ends: watch::Sender<Instant>,
+    /// What each new sign of the device gives the call, and when it ends whatever the device says.
+    budget: Duration,
+    latest: Instant,
+    caller: Arc<dyn Caller>,
 }
 
 impl Deadline {
-    pub(crate) fn at(ends: Instant) -> Deadline {
-        Deadline { began: Instant::now(), ends: watch::Sender::new(ends) }
+    pub(crate) fn at(ends: Instant, budget: Duration, latest: Instant, caller: Arc<dyn Caller>) -> Deadline {
+        Deadline { began: Instant::now(), ends: watch::Sender::new(ends), budget, latest, caller }
+    }
+
+    /// A time that nothing extends but [`Deadline::pause`].
+    pub(crate) fn fixed(ends: Instant) -> Deadline {
+        Deadline::at(ends, Duration::ZERO, ends, Arc::new(Silent))
+    }
+
+    fn start_again(&self) {
+        let ends = (Instant::now() + self.budget).min(self.latest);
+        self.ends.send_if_modified(|before| {
+            let is_later = ends > *before;
+            *before = ends.max(*before);
+            is_later
+        });
     }
 
     pub(crate) fn time_left(&self) -> Duration {
@@ -109,6 +128,40 @@ impl Deadline {
                 () = tokio::time::sleep_until(ends) => return None,
             }
         }
+    }
+}
+
+/// What the device says to its caller also says that it works.
+impl Caller for Deadline {
+    fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        if self.caller.is_patient() {
+            self.start_again();
+        }
+        self.caller.progress(progress, total, message);
+    }
+
+    fn log(&self, level: LogLevel, data: Value) {
+        self.caller.log(level, data);
+    }
+
+    fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {
+        self.caller.ask(questions)
+    }
+
+    fn turn_came(&self) {
+        self.start_again();
+    }
+
+    fn is_patient(&self) -> bool {
+        self.caller.is_patient()
+    }
+
+    fn is_urgent(&self) -> bool {
+        self.caller.is_urgent()
+    }
+
+    fn explain_photo(&self, question: &str, photo: &Picture) -> Option<BoxFuture<'_, Result<String, ToolError>>> {
+        self.caller.explain_photo(question, photo)
     }
 }
 
@@ -239,7 +292,7 @@ impl NestedCalls for AsCaller {
 
     fn within(&self, time: Duration) -> Arc<dyn NestedCalls> {
         let nesting = Nesting { is_detached: true, ..self.nesting.clone() };
-        let deadline = Arc::new(Deadline::at(Instant::now() + time));
+        let deadline = Arc::new(Deadline::fixed(Instant::now() + time));
         Arc::new(AsCaller { deadline, nesting, asks_again: true, ..self.clone() })
     }
 }
@@ -250,6 +303,10 @@ pub(crate) struct PartCaller(pub Arc<dyn Caller>);
 
 impl Caller for PartCaller {
     fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+    fn is_patient(&self) -> bool {
+        self.0.is_patient()
+    }
 
     fn log(&self, level: LogLevel, data: Value) {
         self.0.log(level, data);
@@ -270,12 +327,56 @@ mod tests {
     async fn the_time_a_person_takes_is_not_the_time_of_the_steps() {
         let second = Duration::from_secs(1);
         for (own, is_in_time) in [(9, true), (11, false)] {
-            let deadline = Deadline::at(Instant::now() + second * 10);
+            let deadline = Deadline::fixed(Instant::now() + second * 10);
             let work = async {
                 deadline.pause(second * 30, tokio::time::sleep(second * 20)).await;
                 tokio::time::sleep(second * own).await;
             };
             assert_eq!(deadline.limit(Duration::ZERO, work).await.is_some(), is_in_time, "{own} s");
         }
+    }
+
+    struct Patient;
+
+    impl Caller for Patient {
+        fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+        fn log(&self, _: LogLevel, _: Value) {}
+
+        fn ask(
+            &self,
+            questions: BTreeMap<String, Question>,
+        ) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {
+            Silent.ask(questions)
+        }
+
+        fn is_patient(&self) -> bool {
+            true
+        }
+    }
+
+    /// How many seconds a device may work with 10 s to begin with and 30 s more at most, if it does something every 8 s.
+    async fn seconds_with(caller: Arc<dyn Caller>, sign: fn(&Deadline)) -> u64 {
+        let (second, started) = (Duration::from_secs(1), Instant::now());
+        let (ends, latest) = (started + second * 10, started + second * 40);
+        let deadline = Deadline::at(ends, second * 10, latest, caller);
+        let work = async {
+            loop {
+                tokio::time::sleep(second * 8).await;
+                sign(&deadline);
+            }
+        };
+        let ended: Option<()> = deadline.limit(Duration::ZERO, work).await;
+        assert!(ended.is_none());
+        started.elapsed().as_secs()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reports_prolong_a_call_for_patient_callers_and_its_turn_for_all() {
+        let report = |deadline: &Deadline| deadline.progress(1.0, None, None);
+        assert_eq!(seconds_with(Arc::new(Silent), report).await, 10);
+        assert_eq!(seconds_with(Arc::new(Patient), report).await, 40);
+        assert_eq!(seconds_with(Arc::new(Silent), Deadline::turn_came).await, 40);
+        assert_eq!(seconds_with(Arc::new(Patient), |_| {}).await, 10);
     }
 }

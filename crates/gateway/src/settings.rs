@@ -17,7 +17,12 @@ sinew_tool::settings! {
     pub struct Settings {
         /// Seconds a call may take unless the caller says otherwise.
         pub call_timeout: Duration = Duration::from_secs(30), within 1..=86_400;
-        /// The most seconds that a caller can ask for.
+        /// The same for callers that get progress reports, which wait for long calls: MCP clients that send a progress
+        /// token. Starts again with each report of the device.
+        // Clients send tokens with every call, so this is also how long a device that says nothing keeps a model waiting.
+        pub progress_call_timeout: Duration = Duration::from_secs(120), within 1..=86_400;
+        /// The most seconds that a caller can ask for. A device that reports progress, or that was busy with other calls
+        /// before it could begin, can prolong a call by as much.
         pub max_call_timeout: Duration = Duration::from_secs(600), within 1..=86_400;
         /// Calls that one device may have open, running and waiting together. Further ones are refused as busy.
         pub open_calls: usize = 64, within 1..=10_000;

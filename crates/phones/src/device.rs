@@ -89,12 +89,11 @@ impl<P: Phone> Device for PhoneDevice<P> {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
         Box::pin(async move {
-            let started = tokio::time::Instant::now();
             let _turn = match tools::table::find(&call.tool) {
-                Some(row) if row.acts() && !row.runs_steps() => self.turn.take().await,
+                Some(row) if row.acts() && !row.runs_steps() => self.turn.take_for(&*call.caller).await,
                 _ => None,
             };
-            let deadline = started + call.budget;
+            let deadline = tokio::time::Instant::now() + call.budget;
             let operator = Operator {
                 phone: &self.phone,
                 memory: &self.memory,

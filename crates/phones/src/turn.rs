@@ -2,6 +2,7 @@
 
 use std::sync::PoisonError;
 
+use sinew_tool::Caller;
 use tokio::sync::{Mutex, MutexGuard};
 
 tokio::task_local! {
@@ -20,6 +21,16 @@ impl Turn {
             true => None,
             false => Some(self.0.lock().await),
         }
+    }
+
+    /// The same for a call, whose time does not run while it waits.
+    pub(crate) async fn take_for(&self, caller: &dyn Caller) -> Option<MutexGuard<'_, ()>> {
+        if let Ok(free) = self.0.try_lock() {
+            return Some(free);
+        }
+        let turn = self.take().await;
+        caller.turn_came();
+        turn
     }
 
     fn address(&self) -> usize {

@@ -19,7 +19,7 @@ use crate::runs::{Run, Runs};
 
 const FAMILY: Family = Family::new(FamilyName::of("routine"), TextTrust::Attributed, Reach::OneLink).pass_on();
 
-/// A client that waits longer than this for an answer may give up; it gets the id of the run instead.
+/// A client that hears nothing for longer than this may give up; it gets the id of the run instead.
 const PATIENCE: Duration = Duration::from_secs(40);
 /// What is left of a call's time to answer it.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -104,6 +104,7 @@ impl RoutinesDevice {
         })?;
         let Call { args, budget, caller, nested, .. } = call;
         let is_part = nested.is_part();
+        let waits_long = is_part || caller.is_patient();
         let (run, is_new) = self.runs.begin(nested.principal(), &routine.tool.name, &args)?;
         if is_new {
             let calls = nested.within(LIMITS.time);
@@ -111,7 +112,7 @@ impl RoutinesDevice {
             tokio::spawn(host.carry_out(routine, args));
         }
         let waiting = WaitingCaller::new(run.clone());
-        let patience = if is_part { Duration::MAX } else { PATIENCE };
+        let patience = if waits_long { Duration::MAX } else { PATIENCE };
         let answered = tokio::time::timeout(patience.min(budget.saturating_sub(MARGIN)), run.end()).await;
         // A run within another does not outlive it.
         if !is_part || answered.is_ok() {

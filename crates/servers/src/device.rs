@@ -114,7 +114,14 @@ impl Device for ServerDevice {
                 ToolError::new(ErrorKind::DeviceAway, message)
             };
             let session = self.session.as_ref().ok_or_else(away)?;
-            let _turn = self.turns.acquire().await.map_err(|_| away())?;
+            let _turn = match self.turns.try_acquire() {
+                Ok(turn) => turn,
+                Err(_) => {
+                    let turn = self.turns.acquire().await.map_err(|_| away())?;
+                    call.caller.turn_came();
+                    turn
+                }
+            };
             let tools = self.tools();
             let listed = tools.find(&call.tool).cloned();
             let tool = listed.unwrap_or_else(|| Tool::new(&call.tool, "", json!({})));

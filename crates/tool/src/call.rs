@@ -24,8 +24,8 @@ pub struct Call {
     /// The name the device knows the tool by.
     pub tool: String,
     pub args: Args,
-    /// How long the answer may take, counted from when the device gets the call. The gateway keeps
-    /// the clock; a device may use this to give up earlier and free itself.
+    /// How long the work may take, without the time that the call waits for others ([`Caller::turn_came`]). The gateway
+    /// keeps the clock; a device may use this to give up earlier and free itself.
     pub budget: Duration,
     /// The caller's name in the audit; empty where it is not known. For devices that remember what they showed to
     /// whom, never for decisions.
@@ -73,6 +73,14 @@ pub trait Caller: Send + Sync {
     /// A caller without a lasting connection repeats the whole call with the answers, so ask before
     /// acting, and under the same keys each time.
     fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>>;
+
+    /// The device begins with the call only now; until now it was busy with others.
+    fn turn_came(&self) {}
+
+    /// Whether the caller is told again and again that the call still runs, and so waits for long calls.
+    fn is_patient(&self) -> bool {
+        false
+    }
 
     /// Whether somebody waits for a spoken answer. Such a call comes next in the queue of its device.
     fn is_urgent(&self) -> bool {

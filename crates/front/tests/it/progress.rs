@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::lines::{hear, initialize, pipe, say};
+use crate::lines::{Pipe, hear, initialize, pipe, say};
 use crate::server::TestServer;
 
 fn wait(id: i64, token: Option<&str>) -> String {
@@ -16,16 +16,27 @@ fn wait(id: i64, token: Option<&str>) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
 }
 
+/// The answer, after reports.
+async fn answer(pipe: &mut Pipe) -> Value {
+    loop {
+        let message = hear(&mut pipe.reader).await;
+        if message.get("id").is_some() {
+            return message;
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_call_with_a_progress_token_is_never_silent_for_5_seconds() {
+async fn a_call_with_a_progress_token_may_take_90_seconds_and_is_never_silent_for_5() {
     let server = TestServer::new().await;
     let mut pipe = pipe(&server);
     say(&mut pipe.writer, &initialize()).await;
     hear(&mut pipe.reader).await;
     say(&mut pipe.writer, &wait(1, Some("t"))).await;
     assert_eq!(server.signal().await, "started");
-    let (mut last, mut at) = (0.0, Instant::now());
-    for _ in 0..6 {
+    let started = Instant::now();
+    let (mut last, mut at) = (0.0, started);
+    while started.elapsed() < Duration::from_secs(90) {
         let report = hear(&mut pipe.reader).await;
         assert_eq!(
             (&report["method"], &report["params"]["progressToken"]),
@@ -36,13 +47,24 @@ async fn a_call_with_a_progress_token_is_never_silent_for_5_seconds() {
         (last, at) = (progress, Instant::now());
     }
     server.go_on();
-    let answer = loop {
-        let message = hear(&mut pipe.reader).await;
-        if message.get("id").is_some() {
-            break message;
-        }
-    };
-    assert_eq!(answer["result"]["content"][0]["text"], "waited");
+    assert_eq!(answer(&mut pipe).await["result"]["content"][0]["text"], "waited");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_device_that_says_nothing_keeps_a_caller_for_30_seconds_and_one_with_a_progress_token_for_120() {
+    for (token, seconds) in [(None, 30), (Some("t"), 120)] {
+        let server = TestServer::new().await;
+        let mut pipe = pipe(&server);
+        say(&mut pipe.writer, &initialize()).await;
+        hear(&mut pipe.reader).await;
+        let started = Instant::now();
+        say(&mut pipe.writer, &wait(1, token)).await;
+        let answer = answer(&mut pipe).await;
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(&format!("no answer within {seconds} s")), "{text}");
+        assert_eq!(started.elapsed().as_secs(), seconds);
+        assert_eq!([server.signal().await, server.signal().await], ["started", "dropped"]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

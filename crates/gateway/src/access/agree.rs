@@ -29,6 +29,7 @@ impl AsCaller {
         match () {
             () if self.asks_again => SHORT_PATIENCE,
             () if self.nesting.is_detached => decision.ask.wait.min(self.deadline.time_left()),
+            () if self.caller.is_patient() => patience(&self.who, decision, Duration::ZERO),
             () => patience(&self.who, decision, self.deadline.whole_time()),
         }
     }

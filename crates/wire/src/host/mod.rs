@@ -118,6 +118,8 @@ pub enum Event {
     ToolsChanged { tools: Toolset, warnings: Vec<String> },
     /// The answer to a call. Every ticket that is not cancelled gets exactly one.
     Answered(Ticket, Result<Outcome, ToolError>),
+    /// A call that waited for others is sent only now.
+    TurnCame(Ticket),
     /// A tool provider reports how far the call of a ticket is.
     Progress { ticket: Ticket, progress: f64, total: Option<f64>, message: Option<String> },
     /// The board sent an event.

@@ -2,6 +2,7 @@
 //! everything on one task and would only queue it there.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::Ticket;
 use crate::moment::Moment;
@@ -9,7 +10,8 @@ use crate::moment::Moment;
 /// The request the board is busy with.
 pub(super) struct InFlight {
     pub(crate) id: i32,
-    pub(crate) asked: Moment,
+    /// How long the board may be silent.
+    pub(crate) time: Duration,
     pub(crate) deadline: Moment,
     pub(crate) what: RequestKind,
 }
@@ -36,7 +38,7 @@ pub(super) struct QueuedCall {
     /// The request up to its id, which it gets when it is sent.
     pub(crate) text: String,
     pub(crate) asked: Moment,
-    pub(crate) deadline: Moment,
+    pub(crate) budget: Duration,
     pub(crate) is_urgent: bool,
 }
 
@@ -82,11 +84,11 @@ impl Requests {
     }
 
     /// Starts a flight and gives its id: a number of 32 bits, the only kind real firmware reads.
-    pub(crate) fn launch(&mut self, what: RequestKind, asked: Moment, deadline: Moment) -> i32 {
+    pub(crate) fn launch(&mut self, what: RequestKind, now: Moment, time: Duration) -> i32 {
         let id = self.next_id;
         self.next_id = id.checked_add(1).unwrap_or(1);
         self.launched = self.launched.saturating_add(1);
-        self.current = Some(InFlight { id, asked, deadline, what });
+        self.current = Some(InFlight { id, time, deadline: now + time, what });
         id
     }
 
@@ -159,14 +161,14 @@ impl Requests {
         self.queue.len() < before
     }
 
-    /// A queued call whose time has run out.
+    /// A queued call that has waited as long as its work may take.
     pub(crate) fn expired(&mut self, now: Moment) -> Option<QueuedCall> {
-        let index = self.queue.iter().position(|waiting| waiting.deadline <= now)?;
+        let index = self.queue.iter().position(|waiting| waiting.asked + waiting.budget <= now)?;
         self.queue.remove(index)
     }
 
     pub(crate) fn deadline(&self) -> Option<Moment> {
-        let queued = self.queue.iter().map(|waiting| waiting.deadline);
+        let queued = self.queue.iter().map(|waiting| waiting.asked + waiting.budget);
         queued.chain(self.current.as_ref().map(|flight| flight.deadline)).min()
     }
 }
@@ -179,7 +181,7 @@ mod tests {
     fn the_last_sixteen_requests_that_were_given_up_are_remembered() {
         let mut requests = Requests::new(1);
         let mut give_up = || {
-            let id = requests.launch(RequestKind::Page { again: false }, Moment(0), Moment(1));
+            let id = requests.launch(RequestKind::Page { again: false }, Moment(0), Duration::from_micros(1));
             requests.abandon();
             i64::from(id)
         };
@@ -191,7 +193,7 @@ mod tests {
     #[test]
     fn ids_stay_positive_and_turn_round_at_the_end() {
         let mut requests = Requests::new(i32::MAX);
-        let mut launch = || requests.launch(RequestKind::Page { again: false }, Moment(0), Moment(1));
+        let mut launch = || requests.launch(RequestKind::Page { again: false }, Moment(0), Duration::from_micros(1));
         assert_eq!([launch(), launch(), launch()], [i32::MAX, 1, 2]);
         assert!(matches!(requests.claim(i64::from(i32::MAX)), AnswerOwner::Duplicate));
         assert!(matches!(requests.claim(3), AnswerOwner::Stray));
@@ -201,7 +203,7 @@ mod tests {
     fn sixteen_requests_given_up_are_remembered_and_no_more() {
         let mut requests = Requests::new(1);
         for _ in 0..17 {
-            requests.launch(RequestKind::Page { again: false }, Moment(0), Moment(1));
+            requests.launch(RequestKind::Page { again: false }, Moment(0), Duration::from_micros(1));
             requests.abandon();
         }
         assert!(matches!(requests.claim(1), AnswerOwner::Duplicate), "the oldest is forgotten");
@@ -211,17 +213,22 @@ mod tests {
     #[test]
     fn a_first_id_that_is_not_positive_is_one() {
         for first in [0, -5] {
-            assert_eq!(Requests::new(first).launch(RequestKind::Page { again: false }, Moment(0), Moment(1)), 1);
+            assert_eq!(
+                Requests::new(first).launch(RequestKind::Page { again: false }, Moment(0), Duration::from_micros(1)),
+                1
+            );
         }
     }
 
     #[test]
     fn an_answer_is_mine_then_double_and_after_giving_up_late_then_double() {
         let mut requests = Requests::new(i32::MAX - 1);
-        let id = i64::from(requests.launch(RequestKind::Initialize { again: false }, Moment(0), Moment(1)));
+        let id =
+            i64::from(requests.launch(RequestKind::Initialize { again: false }, Moment(0), Duration::from_micros(1)));
         assert!(matches!(requests.claim(id), AnswerOwner::InFlight(_)));
         assert!(matches!(requests.claim(id), AnswerOwner::Duplicate));
-        let id = i64::from(requests.launch(RequestKind::Initialize { again: false }, Moment(0), Moment(1)));
+        let id =
+            i64::from(requests.launch(RequestKind::Initialize { again: false }, Moment(0), Duration::from_micros(1)));
         assert!(requests.abandon().is_some());
         assert!(matches!(requests.claim(id), AnswerOwner::Late));
         assert!(matches!(requests.claim(id), AnswerOwner::Duplicate));

@@ -187,10 +187,11 @@ impl Session {
     /// Reports on other calls than the current one are late, and are ignored.
     fn hear_progress(&mut self, params: Option<&RawValue>) {
         let params: Value = params.and_then(|params| read(params.get()).ok()).unwrap_or_default();
-        let current = self.requests.current.as_ref().map(|request| &request.what);
-        let Some(RequestKind::Call { ticket, .. }) = current else { return };
-        let (ticket, token) = (*ticket, params["progressToken"].as_u64());
+        let Some(flight) = &mut self.requests.current else { return };
+        let RequestKind::Call { ticket, .. } = flight.what else { return };
+        let token = params["progressToken"].as_u64();
         if let (true, Some(progress)) = (token == Some(ticket.0), params["progress"].as_f64()) {
+            flight.deadline = self.now + flight.time;
             let message = params["message"].as_str().map(clip);
             let total = params["total"].as_f64();
             self.say(Output::Event(Event::Progress { ticket, progress, total, message }));

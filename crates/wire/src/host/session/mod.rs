@@ -161,7 +161,7 @@ impl Session {
             && let Some(flight) = self.requests.abandon()
         {
             self.stats.timeouts += 1;
-            let took = flight.deadline.since(flight.asked).as_secs_f32();
+            let took = flight.time.as_secs_f32();
             match flight.what {
                 RequestKind::Call { ticket, tool, .. } => {
                     self.call_off(flight.id, "no answer in time");
@@ -183,7 +183,8 @@ impl Session {
         self.advance();
     }
 
-    /// Calls a tool. The budget runs from now, waiting included.
+    /// Calls a tool. The budget is for its work: it starts when the call is sent, and again with each report of progress.
+    /// A call that waits longer than that is not sent.
     pub fn call(&mut self, now: Moment, tool: &str, args: &Args, budget: Duration) -> Ticket {
         self.enqueue(now, tool, args, budget, false)
     }
@@ -198,12 +199,11 @@ impl Session {
         let ticket = self.requests.ticket();
         match self.call_text(tool, args, ticket) {
             Ok(text) => {
-                let deadline = self.now + budget;
                 if self.talk_ends.is_some() && self.config.transport == Transport::WebSocket {
                     self.talk_ends = Some(self.now + self.config.limits.talk_time.max(budget));
                 }
                 let asked = self.now;
-                self.requests.enqueue(QueuedCall { ticket, tool: tool.into(), text, asked, deadline, is_urgent });
+                self.requests.enqueue(QueuedCall { ticket, tool: tool.into(), text, asked, budget, is_urgent });
                 self.advance();
             }
             Err(refusal) => self.answer(ticket, Err(refusal)),

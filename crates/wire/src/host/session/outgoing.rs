@@ -11,16 +11,11 @@ use super::{Session, SessionPhase};
 use crate::common::{PROTOCOL_VERSION, Transport};
 use crate::host::listing::ToolListing;
 use crate::host::requests::{InFlight, QueuedCall, RequestKind};
-use crate::host::{Event, Moment, Output, Ready, Ticket};
+use crate::host::{Event, Output, Ready, Ticket};
 use crate::workarounds::Fault;
 
 /// Between two readings of the tool list.
 const RELIST_GAP: Duration = Duration::from_millis(250);
-
-/// A call is sent only while at least this part of its budget, one in so many, is left. The budget was chosen for the
-/// work itself; with less than a quarter of it an answer in time is unlikely, and the caller would not know whether the
-/// call had its effect. If it is not sent, the caller knows that it had none.
-const USEFUL_PART: u32 = 4;
 
 const NO_MCP: &str =
     "the board does not offer MCP or does not answer it, so it has no tools; its firmware must offer `features.mcp`";
@@ -99,7 +94,7 @@ impl Session {
             RequestKind::Page { .. } => self.send_page(true),
             RequestKind::Call { ticket, tool, text, .. } => {
                 let what = RequestKind::Call { ticket, tool, text, again: true };
-                self.launch_call(what, flight.asked, flight.deadline);
+                self.launch_call(what, flight.time);
             }
         }
     }
@@ -186,34 +181,24 @@ impl Session {
     }
 
     fn send_setup(&mut self, method: &str, params: &str, what: RequestKind) {
-        let deadline = self.now + self.config.limits.setup_time;
-        let id = self.requests.launch(what, self.now, deadline);
+        let id = self.requests.launch(what, self.now, self.config.limits.setup_time);
         let text = self.whole(format!("{},\"params\":{params},\"id\":{id}", self.head(method)));
         self.out.push_back(Output::Send(text));
     }
 
     fn send_call(&mut self) {
-        let (ticket, tool, text, asked, deadline) = loop {
-            let Some(QueuedCall { ticket, tool, text, asked, deadline, .. }) = self.requests.dequeue() else { return };
-            let budget = deadline.since(asked);
-            if deadline.since(self.now) >= budget / USEFUL_PART {
-                break (ticket, tool, text, asked, deadline);
-            }
-            let message = format!(
-                "`{tool}` was not sent; {} was busy the whole time, and of {:.1} s too little is left for an answer; try again later",
-                self.noun(),
-                budget.as_secs_f32()
-            );
-            self.answer(ticket, Err(ToolError::new(ErrorKind::Busy, message)));
-        };
+        let Some(QueuedCall { ticket, tool, text, asked, budget, .. }) = self.requests.dequeue() else { return };
         self.stats.calls += 1;
-        self.launch_call(RequestKind::Call { ticket, tool, text: text.into(), again: false }, asked, deadline);
+        if asked < self.now {
+            self.out.push_back(Output::Event(Event::TurnCame(ticket)));
+        }
+        self.launch_call(RequestKind::Call { ticket, tool, text: text.into(), again: false }, budget);
     }
 
-    fn launch_call(&mut self, call: RequestKind, asked: Moment, deadline: Moment) {
+    fn launch_call(&mut self, call: RequestKind, time: Duration) {
         let RequestKind::Call { text, .. } = &call else { return };
         let mut text = String::from(&**text);
-        let id = self.requests.launch(call, asked, deadline);
+        let id = self.requests.launch(call, self.now, time);
         text.push_str(&id.to_string());
         let text = self.whole(text);
         self.out.push_back(Output::Send(text));

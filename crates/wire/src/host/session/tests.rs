@@ -210,7 +210,7 @@ fn a_silent_board_costs_one_call_its_budget_and_the_queue_moves_on() {
     assert_eq!(driver.wake, Some(Moment(30 * SECOND)));
     let third = driver.call("c");
     driver.at(30);
-    // The second waited as long and was never sent; the third has most of its own time left.
+    // The second waited as long and was never sent; the third has all of its time.
     assert_eq!(driver.kinds(), [(second, Some(ErrorKind::Busy)), (first, Some(ErrorKind::Timeout))]);
     assert_eq!(driver.methods(), ["tools/call", "tools/call"]);
     driver.answers(3, json!({"content": []}));
@@ -221,20 +221,38 @@ fn a_silent_board_costs_one_call_its_budget_and_the_queue_moves_on() {
 }
 
 #[test]
-fn a_call_whose_turn_comes_too_late_to_be_answered_is_not_sent() {
+fn a_call_that_waited_for_another_has_all_of_its_time() {
     let mut driver = Driver::ready(Config::default());
     let first = driver.call("a");
-    driver.at(7);
-    let late = driver.call("late");
-    driver.at(8);
-    let timely = driver.call("timely");
+    driver.at(1);
+    let second = driver.call("b");
+    driver.events.clear();
     driver.at(30);
-    // At 30 s both have most of their time spent: 7 s are less than a quarter of 30, and 8 s are more.
-    assert_eq!(driver.kinds(), [(first, Some(ErrorKind::Timeout)), (late, Some(ErrorKind::Busy))]);
-    assert_eq!(driver.methods(), ["tools/call", "tools/call"]);
+    assert_eq!(driver.events.last(), Some(&Event::TurnCame(second)));
+    driver.at(59);
+    assert_eq!(driver.kinds(), [(first, Some(ErrorKind::Timeout))]);
     driver.answers(4, json!({"content": []}));
-    assert_eq!(driver.kinds(), [(timely, None)]);
+    assert_eq!(driver.kinds(), [(second, None)]);
     assert_eq!((driver.session.stats().calls, driver.wake), (2, None));
+}
+
+#[test]
+fn a_provider_that_reports_gets_its_time_anew() {
+    let mut driver = Driver::new(Config { bare: true, ..Config::default() });
+    driver.session.begin(Moment(0));
+    driver.drain();
+    driver.says(json!({"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": {"name": "p", "version": "1"}}}));
+    driver.says(json!({"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "a"}]}}));
+    let ticket = driver.call("a");
+    for (second, progress) in [(20, 1), (45, 2), (70, 3)] {
+        driver.at(second);
+        let params = json!({"progressToken": ticket.0, "progress": progress});
+        driver.says(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+    }
+    driver.at(99);
+    assert_eq!(driver.kinds(), []);
+    driver.at(100);
+    assert_eq!(driver.kinds(), [(ticket, Some(ErrorKind::Timeout))], "30 s after its last report");
 }
 
 #[test]
