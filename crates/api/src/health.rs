@@ -29,6 +29,9 @@ pub struct GatewayStatus {
     /// Why the changed configuration is not in force, where it has a mistake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_problem: Option<String>,
+    /// The folder on the gateway's machine that routines are read from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routines: Option<String>,
     /// Tasks of the program: some for its listeners, one for each board, one for each connection of a client.
     pub tasks: usize,
 }

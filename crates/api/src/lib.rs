@@ -34,7 +34,7 @@ pub use tokens::{
     Audit, AuditCheck, AuditEntry, AuditProblem, CreatedToken, Journal, JournalCall, NewToken, RecordJournal, Token,
     TokenList, TokenRole,
 };
-pub use tools::{CallRequest, CallResult, ListedTool, Tools};
+pub use tools::{CallLine, CallRequest, CallResult, ListedTool, Tools};
 
 /// Fields that this version does not know. A newer gateway may send some.
 pub type UnknownFields = Map<String, Value>;

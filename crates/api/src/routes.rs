@@ -244,6 +244,7 @@ pub const ROUTES: &[Route] = &[
             parameter("principal", ParameterKind::Text, "the name of the caller"),
             parameter("outcome", ParameterKind::Text, "`ok`, or the `error_type` of a failure"),
             parameter("kind", ParameterKind::Text, "`call`, `decision`, `change` or `device`"),
+            parameter("run", ParameterKind::Text, "the id of a run: a routine and its steps"),
             parameter("since", ParameterKind::Number, "only records of this time or later, in ms of Unix time"),
             parameter("before", ParameterKind::Number, "only records before the one with this id"),
             parameter("after", ParameterKind::Number, "only records after the one with this id"),

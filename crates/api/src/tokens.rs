@@ -94,6 +94,9 @@ pub struct AuditEntry {
     /// What decided about the call: verdict, rule or default, approval, and the version of the policy.
     #[serde(default)]
     pub decided: Option<String>,
+    /// The run that the call began or belongs to: a routine and its steps have the same.
+    #[serde(default)]
+    pub run: Option<String>,
     /// `ok`, or the `error_type` of the failure.
     pub outcome: String,
     pub duration_us: i64,
@@ -155,6 +158,9 @@ pub struct Journal {
 pub struct RecordJournal {
     /// For how long, 60 at most; ask again to go on.
     pub seconds: u64,
+    /// Which recording this is. Asking again under the same name replaces its time, and 0 seconds end it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// A call and its answer. Secrets are redacted.

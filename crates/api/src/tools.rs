@@ -56,3 +56,17 @@ pub struct CallResult {
     #[serde(flatten)]
     pub more: UnknownFields,
 }
+
+/// A line of an answer to a call that was asked for with `Accept: application/x-ndjson`. The last is the result or the
+/// error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallLine {
+    /// `progress`, and perhaps `total` and `message`.
+    Progress(Value),
+    /// What the device logs; of a routine, each step when it is done.
+    Log(Value),
+    Result(CallResult),
+    /// The object of an error, as in every other answer.
+    Error(Value),
+}

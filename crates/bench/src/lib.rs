@@ -18,6 +18,7 @@ mod plot;
 mod process;
 mod report;
 mod request;
+mod routines;
 mod servers;
 mod soak;
 mod specifications;
@@ -95,6 +96,7 @@ pub enum Stage {
     Apps,
     Specifications,
     Voice,
+    Routines,
     Fleet(u32),
     Mqtt,
     Crowd(u32),
@@ -116,6 +118,7 @@ impl Stage {
             Stage::Apps => "looking for apps",
             Stage::Specifications => "checking specifications",
             Stage::Voice => "relaying voices",
+            Stage::Routines => "running routines",
             Stage::Fleet(_) => "gathering a fleet",
             Stage::Mqtt => "calling boards on MQTT",
             Stage::Crowd(_) => "gathering a crowd",
@@ -160,6 +163,7 @@ impl Bench {
                 Stage::Apps,
                 Stage::Specifications,
                 Stage::Voice,
+                Stage::Routines,
             ]
         });
         Ok(Bench { plan, stages, scratch: Scratch::new()?, report: Report::default(), seed, plot })
@@ -182,6 +186,7 @@ impl Bench {
             Stage::Apps => apps::measure(plan, scratch, report).await,
             Stage::Specifications => specifications::measure(plan, scratch, report).await,
             Stage::Voice => voice::measure(plan, scratch, report).await,
+            Stage::Routines => routines::measure(plan, scratch, report).await,
             Stage::Fleet(count) => fleet::measure(count, plan, scratch, report).await,
             Stage::Mqtt => fleet::measure_mqtt(plan, scratch, report).await,
             Stage::Crowd(count) => crowd::measure(count, plan, scratch, report).await,

@@ -14,7 +14,7 @@ use rustls::CertificateError;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
-use sinew_api::{RefusedRequest, TOKEN_EXPIRED};
+use sinew_api::{CallLine, CallRequest, CallResult, RefusedRequest, TOKEN_EXPIRED};
 use sinew_compose::state;
 use sinew_tool::ToolError;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -27,6 +27,10 @@ use crate::fingerprint::{self, Fingerprint};
 
 /// 64 MiB: larger than any answer the gateway lets through.
 const MAX_ANSWER: usize = 64 << 20;
+
+const CALL: &str = "/api/v1/call";
+/// An answer in lines.
+const LINES: &str = "application/x-ndjson";
 
 /// 10 s: a gateway on this or a near machine that does not take a connection by then is not there.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -51,6 +55,9 @@ pub struct GatewayClient {
     token: Option<String>,
     tls: bool,
 }
+
+/// Takes what is reported before the answer of a call.
+pub type Report<'a> = &'a (dyn Fn(CallLine) + Send + Sync);
 
 /// A stream of either kind.
 pub trait GatewayStream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -200,6 +207,47 @@ impl GatewayClient {
         self.send(Method::POST, path, body.into()).await
     }
 
+    /// Makes a call. With `report`, what comes before the answer goes there as it comes.
+    pub async fn call(&mut self, call: &CallRequest, report: Option<Report<'_>>) -> Result<CallResult, CliError> {
+        let Some(report) = report else { return self.post(CALL, call).await };
+        let unsent = |error: &dyn std::fmt::Display| {
+            CliError::new(CliErrorKind::Usage, format!("cannot ask for {CALL}: {error}"))
+        };
+        let body = serde_json::to_vec(call).map_err(|error| unsent(&error))?;
+        let request = self
+            .request(Method::POST, CALL)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, LINES)
+            .body(Full::new(body.into()))
+            .map_err(|error| unsent(&error))?;
+        self.sender.ready().await.map_err(|error| self.broken(&error))?;
+        let answer = self.sender.send_request(request).await.map_err(|error| self.broken(&error))?;
+        let status = answer.status();
+        let has_lines = answer.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == LINES);
+        let mut body = Limited::new(answer.into_body(), MAX_ANSWER);
+        let mut read = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| ended_early(&error))?;
+            read.extend_from_slice(&frame.into_data().unwrap_or_default());
+            while has_lines && let Some(end) = read.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = read.drain(..=end).collect();
+                match serde_json::from_slice(&line) {
+                    Ok(CallLine::Result(result)) => return Ok(result),
+                    Ok(CallLine::Error(error)) => {
+                        return Err(ToolError::from_object(&error).map_or_else(|| unexpected_line(), CliError::from));
+                    }
+                    Ok(line @ (CallLine::Progress(_) | CallLine::Log(_))) => report(line),
+                    Err(_) => return Err(unexpected_line()),
+                }
+            }
+        }
+        match has_lines {
+            true => Err(ended_early(&"it has no answer")),
+            // A refusal, or a gateway that knows no lines.
+            false => self.read(status, &read),
+        }
+    }
+
     pub async fn delete<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, CliError> {
         self.send(Method::DELETE, path, Bytes::new()).await
     }
@@ -214,12 +262,7 @@ impl GatewayClient {
         let answer = self.sender.send_request(request).await.map_err(|error| self.broken(&error))?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
-        let body = body.map_err(|error| {
-            CliError::new(
-                CliErrorKind::Io,
-                format!("the gateway closed the connection before its answer ended: {error}"),
-            )
-        })?;
+        let body = body.map_err(|error| ended_early(&error))?;
         self.read(status, &body.to_bytes())
     }
 
@@ -275,6 +318,14 @@ impl GatewayClient {
             None => request,
         }
     }
+}
+
+fn ended_early(why: &dyn std::fmt::Display) -> CliError {
+    CliError::new(CliErrorKind::Io, format!("the gateway closed the connection before its answer ended: {why}"))
+}
+
+fn unexpected_line() -> CliError {
+    CliError::new(CliErrorKind::Io, "a line of the gateway's answer cannot be read; is this a Sinew gateway?")
 }
 
 /// Why a certificate is not trusted, and what helps.

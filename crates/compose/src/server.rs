@@ -267,6 +267,7 @@ impl GatewayServer {
 
         let families = RunningFamilies::spawn(settings.families, &gateway, &all_boards, &mut device_tasks);
 
+        gateway.set_routines_folder(routines.clone());
         let (announce, effects) = (gateway.announce(), gateway.clone());
         let effect_of = Arc::new(move |uses: &[ToolUse]| effects.worst_effect(uses));
         device_tasks.spawn(|shutdown| sinew_routines::run(routines, effect_of, announce, shutdown));

@@ -7,25 +7,25 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Request, State};
-use http::{Response, StatusCode, request::Parts};
+use http::{Response, StatusCode, header, request::Parts};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sinew_api::{
-    Accept, ApprovalVerdict, Approvals, Approve, Audit, BrokerPresences, CallRequest, CheckPolicy, CreatedToken,
-    Decide, Devices, Effects, Explain, GatewayStatus, Journal, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings,
-    RecordJournal, Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
+    Accept, ApprovalVerdict, Approvals, Approve, Audit, BrokerPresences, CallRequest, CallResult, CheckPolicy,
+    CreatedToken, Decide, Devices, Effects, Explain, GatewayStatus, Journal, Labels, NewToken, Pin, PolicyWarning,
+    PolicyWarnings, RecordJournal, Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
 };
 use sinew_gateway::{ApprovalDecision, AuditFilter, Follow, Label, Principal, Request as Call, Role, Shape, Update};
 use sinew_policy::{PolicyProblem, PolicySettings};
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::settings::Setting;
 use sinew_tool::text::clean_line;
-use sinew_tool::{ErrorKind, Presences, ToolError};
+use sinew_tool::{Caller, ErrorKind, Presences, Silent, ToolError};
 
 use crate::body::{BodyError, RequestBody, TOO_SLOW};
 use crate::state::FrontState;
-use crate::{inspect, query, reply, to_api};
+use crate::{inspect, live_call, query, reply, to_api};
 
 /// Longer waits are cut to this; proxies give up on a silent connection after about a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(55);
@@ -182,6 +182,7 @@ pub(crate) async fn status(State(front): State<Arc<FrontState>>) -> Response<Bod
         waiting_boards: front.gateway.waiting().len(),
         brokers: brokers.collect(),
         config_problem: front.gateway.config_problem(),
+        routines: front.gateway.routines_folder().map(|folder| folder.display().to_string()),
         tasks,
     }))
 }
@@ -236,20 +237,32 @@ pub(crate) async fn call(
     Authenticated(who): Authenticated,
     request: Request,
 ) -> Response<Body> {
-    let called = async {
-        let wanted: CallRequest = body(&front, request).await?;
-        let _running = front.calls.token();
-        let who = (*who).clone();
-        let budget = wanted.timeout_ms.map(Duration::from_millis);
-        let is_confirmed = wanted.confirmed;
-        let request = Call { budget, is_confirmed, ..Call::new(who, wanted.tool, wanted.arguments, "api") };
-        let outcome = match wanted.device {
-            Some(device) => Box::pin(front.gateway.call_on(&device, request)).await,
-            None => Box::pin(front.gateway.call(request)).await,
-        };
-        outcome.map(to_api::result)
+    let has_stream = request.headers().get(header::ACCEPT).is_some_and(|wanted| wanted == live_call::LINES);
+    let wanted: CallRequest = match body(&front, request).await {
+        Ok(wanted) => wanted,
+        Err(error) => return answer::<CallResult>(Err(error)),
     };
-    answer(called.await)
+    match has_stream {
+        true => live_call::stream(|caller| make_call(front, (*who).clone(), wanted, caller)),
+        false => answer(make_call(front, (*who).clone(), wanted, Arc::new(Silent)).await),
+    }
+}
+
+async fn make_call(
+    front: Arc<FrontState>,
+    who: Principal,
+    wanted: CallRequest,
+    caller: Arc<dyn Caller>,
+) -> Result<CallResult, ToolError> {
+    let _running = front.calls.token();
+    let budget = wanted.timeout_ms.map(Duration::from_millis);
+    let is_confirmed = wanted.confirmed;
+    let request = Call { budget, is_confirmed, caller, ..Call::new(who, wanted.tool, wanted.arguments, "api") };
+    let outcome = match wanted.device {
+        Some(device) => Box::pin(front.gateway.call_on(&device, request)).await,
+        None => Box::pin(front.gateway.call(request)).await,
+    };
+    outcome.map(to_api::result)
 }
 
 /// With `wait_ms`, an empty answer waits until an event arrives or the time is up.
@@ -365,6 +378,7 @@ pub(crate) async fn audit(State(front): State<Arc<FrontState>>, query: Query) ->
             principal: text("principal"),
             outcome: text("outcome"),
             kind: text("kind"),
+            run: text("run"),
             since: number("since")?,
             before: number("before")?,
             after: number("after")?,
@@ -390,17 +404,23 @@ pub(crate) async fn journal(State(front): State<Arc<FrontState>>, query: Query) 
 /// Keeps the journal on for a while. Whoever records asks again and again, so that it goes off by itself afterwards.
 pub(crate) async fn record_journal(State(front): State<Arc<FrontState>>, request: Request) -> Response<Body> {
     let recorded = async {
-        let RecordJournal { seconds } = body(&front, request).await?;
-        if !(1..=LONGEST_RECORDING_S).contains(&seconds) {
-            let message = format!("`seconds` is {seconds}; expected 1 to {LONGEST_RECORDING_S}");
+        let RecordJournal { seconds, name } = body(&front, request).await?;
+        let least = if name.is_some() { 0 } else { 1 };
+        if !(least..=LONGEST_RECORDING_S).contains(&seconds) {
+            let message = format!("`seconds` is {seconds}; expected {least} to {LONGEST_RECORDING_S}");
             return Err(ToolError::new(ErrorKind::InvalidArguments, message));
         }
-        let recording = front.gateway.record_journal();
-        front.tasks.spawn(front.drain.clone().run_until_cancelled_owned(async move {
-            tokio::time::sleep(Duration::from_secs(seconds)).await;
-            drop(recording);
-        }));
-        Ok(Journal { on: true, last: front.gateway.last_journal_id(), calls: Vec::new() })
+        if seconds > 0 {
+            let (recording, ended) = (front.gateway.record_journal(), front.recordings.begin(name));
+            front.tasks.spawn(front.drain.clone().run_until_cancelled_owned(async move {
+                let _ = tokio::time::timeout(Duration::from_secs(seconds), ended.cancelled()).await;
+                drop(recording);
+            }));
+        } else {
+            front.recordings.end(&name.unwrap_or_default());
+        }
+        let on = front.gateway.has_journal();
+        Ok(Journal { on, last: front.gateway.last_journal_id(), calls: Vec::new() })
     };
     answer(recorded.await)
 }
@@ -515,7 +535,7 @@ async fn read(front: &FrontState, request: Request) -> Result<RequestBody, ToolE
     })
 }
 
-fn answer(answer: Result<impl Serialize, ToolError>) -> Response<Body> {
+fn answer<T: Serialize>(answer: Result<T, ToolError>) -> Response<Body> {
     match answer {
         Ok(answer) => match serde_json::to_vec(&answer) {
             Ok(body) => reply::json_body(StatusCode::OK, body),

@@ -196,6 +196,10 @@ impl ClientCaller {
 }
 
 impl Caller for ClientCaller {
+    fn repeats_calls(&self) -> bool {
+        self.is_modern()
+    }
+
     fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         if !self.progress || !progress.is_finite() {
             return;

@@ -31,6 +31,7 @@ pub mod inspect;
 #[doc(hidden)]
 pub mod line_transport;
 mod listing;
+mod live_call;
 mod mcp;
 #[doc(hidden)]
 pub mod memory;

@@ -1,5 +1,6 @@
 //! What all MCP connections share, whichever endpoint they use.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{Implementation, RequestStateCodec, RequestStateError, ServerCapabilities, ServerConfig, Tool};
@@ -32,6 +33,36 @@ pub(crate) struct FrontState {
     info: ServerConfig,
     listings: Mutex<Vec<Arc<KeptListing>>>,
     schemas: Arc<KnownSchemas>,
+    pub recordings: Recordings,
+}
+
+/// Recordings that have a name, so that they can be ended.
+#[derive(Default)]
+pub(crate) struct Recordings(Mutex<HashMap<String, CancellationToken>>);
+
+/// Administrators begin recordings; those that were forgotten end by themselves.
+const MAX_RECORDINGS: usize = 100;
+
+impl Recordings {
+    /// What ends a new recording. One of the same name ends now.
+    pub(crate) fn begin(&self, name: Option<String>) -> CancellationToken {
+        let ended = CancellationToken::new();
+        let Some(name) = name else { return ended };
+        let mut recordings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if recordings.len() >= MAX_RECORDINGS {
+            recordings.clear();
+        }
+        if let Some(before) = recordings.insert(name, ended.clone()) {
+            before.cancel();
+        }
+        ended
+    }
+
+    pub(crate) fn end(&self, name: &str) {
+        if let Some(ended) = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name) {
+            ended.cancel();
+        }
+    }
 }
 
 /// A list of a caller, in the form of MCP once somebody asks for that.
@@ -62,6 +93,7 @@ impl FrontState {
             fixture,
             listings: Default::default(),
             schemas: Default::default(),
+            recordings: Default::default(),
         }))
     }
 

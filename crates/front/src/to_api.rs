@@ -129,6 +129,7 @@ pub(crate) fn record(record: AuditRecord) -> AuditEntry {
         args_digest: record.args_digest,
         args: record.args,
         decided: record.decided,
+        run: record.run,
         outcome: record.outcome,
         duration_us: record.duration_us,
         bytes: record.bytes,

@@ -122,6 +122,7 @@ impl Gateway {
     ) -> Result<Outcome, ToolError> {
         let mut record =
             CallRecord::open(self.recorder().clone(), &request.who, request.door, &request.name, &request.args);
+        record.note_run(nesting.run.as_ref());
         let result = self.conduct(&mut record, device, request, nesting).await;
         record.keep_in(self.journal(), &result);
         record.close(result).await
@@ -204,7 +205,7 @@ impl Gateway {
         let makes_calls = holder.offered.tool.steps != StepSource::Nowhere;
         let latest = ends + self.settings().max_call_timeout;
         let deadline = Arc::new(Deadline::at(ends, budget, latest, caller.clone()));
-        let made = Arc::new(MadeCalls::default());
+        let made = Arc::new(MadeCalls::of(nesting.run.clone()));
         let nested = Arc::new(AsCaller {
             gateway: self.clone(),
             who,
@@ -220,7 +221,7 @@ impl Gateway {
             made: made.clone(),
         });
         let call = Call { tool, args, budget: left, from, caller: deadline.clone(), nested };
-        record.note_sent();
+        record.note_sent(&made);
         let answer = async {
             let answer = send(device.as_ref(), call).await.map_err(|error| passed_on(error, &made))?;
             self.check_result(holder, answer).await

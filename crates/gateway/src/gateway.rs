@@ -1,8 +1,8 @@
 //! The entry point: everything a family, an endpoint or the command line can ask of the gateway.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -71,6 +71,7 @@ struct Inner {
     budgets: ArcSwap<BTreeMap<String, Duration>>,
     /// Why the changed configuration is not in force.
     config_problem: ArcSwapOption<String>,
+    routines: OnceLock<PathBuf>,
     store: Arc<Store>,
     /// Devices that are announced at a broker and have not joined, by the broker's address.
     presences: Mutex<BTreeMap<String, Presences>>,
@@ -136,6 +137,7 @@ impl Gateway {
                 approvals,
                 budgets: ArcSwap::from_pointee(settings_budgets),
                 config_problem: ArcSwapOption::empty(),
+                routines: OnceLock::new(),
                 shared,
                 recorder,
                 journal,
@@ -314,6 +316,16 @@ impl Gateway {
     /// Why the changed configuration is not in force; `None` where it is.
     pub fn config_problem(&self) -> Option<String> {
         self.inner.config_problem.load().as_deref().cloned()
+    }
+
+    /// Says where routines are read from.
+    pub fn set_routines_folder(&self, folder: PathBuf) {
+        let _ = self.inner.routines.set(folder);
+    }
+
+    /// Where routines are read from.
+    pub fn routines_folder(&self) -> Option<&Path> {
+        self.inner.routines.get().map(PathBuf::as_path)
     }
 
     /// Seconds that calls may take from now on, by `DEVICE/TOOL` patterns.

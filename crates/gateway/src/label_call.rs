@@ -134,7 +134,8 @@ impl Gateway {
         request: &Request,
         nesting: Nesting,
     ) -> Answered {
-        let mut part = Request { caller: Arc::new(PartCaller(request.caller.clone())), ..request.clone() };
+        let mut part =
+            Request { caller: Arc::new(PartCaller { whole: request.caller.clone(), asker: None }), ..request.clone() };
         let id = entry.id.as_str();
         let device = match &label_call.selector {
             Some(selector) => {

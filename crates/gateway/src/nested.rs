@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use sinew_tool::text::clean_line;
 use sinew_tool::{
     Answer, Args, BoxFuture, Caller, DeviceId, ErrorKind, LogLevel, NestedCalls, Outcome, Picture, PlannedCall,
     Question, Silent, ToolAccess, ToolError, Value,
@@ -30,6 +31,8 @@ pub(crate) struct Nesting {
     /// The device whose call makes this one. It has a place there already.
     pub maker: Option<DeviceId>,
     pub agreed: Arc<AgreedCalls>,
+    /// The run that it is a part of.
+    pub run: Option<Arc<str>>,
     /// The outer call was answered, or will be before this one: a person may take longer than a client waits.
     pub is_detached: bool,
 }
@@ -152,6 +155,10 @@ impl Caller for Deadline {
         self.start_again();
     }
 
+    fn repeats_calls(&self) -> bool {
+        self.caller.repeats_calls()
+    }
+
     fn is_patient(&self) -> bool {
         self.caller.is_patient()
     }
@@ -191,12 +198,23 @@ pub(crate) struct AsCaller {
 #[derive(Default)]
 pub(crate) struct MadeCalls {
     any: AtomicBool,
+    /// The run that they and their call are parts of.
+    run: OnceLock<Arc<str>>,
     has_quotes: AtomicBool,
     /// Why none was made yet.
     unapproved: Mutex<Option<ToolError>>,
 }
 
 impl MadeCalls {
+    /// Of a call that is perhaps a part of a run itself.
+    pub(crate) fn of(run: Option<Arc<str>>) -> MadeCalls {
+        MadeCalls { run: run.map(OnceLock::from).unwrap_or_default(), ..MadeCalls::default() }
+    }
+
+    pub(crate) fn run(&self) -> Option<Arc<str>> {
+        self.run.get().cloned()
+    }
+
     /// Whether an answer had text that anybody may have written.
     pub(crate) fn have_quotes(&self) -> bool {
         self.has_quotes.load(Ordering::Relaxed)
@@ -221,6 +239,12 @@ impl AsCaller {
             true => Ok(()),
             false => Err(ToolError::new(ErrorKind::PermissionDenied, "the token of the caller was revoked meanwhile")),
         }
+    }
+
+    /// Who asks when a call has a question; `None` where it cannot be asked, because the caller may repeat the whole.
+    fn asker(&self, device: Option<&str>, tool: &str) -> Option<String> {
+        let place = device.map(|device| format!(" of {device}")).unwrap_or_default();
+        self.nesting.is_detached.then(|| clean_line(&format!("`{tool}`{place}"), 200))
     }
 
     /// Whether the caller has confirmed a call to this device already.
@@ -257,7 +281,7 @@ impl NestedCalls for AsCaller {
             name: tool.to_owned(),
             args,
             shape: Shape::Folded,
-            caller: Arc::new(PartCaller(self.caller.clone())),
+            caller: Arc::new(PartCaller { whole: self.caller.clone(), asker: self.asker(device, tool) }),
             budget: Some(self.deadline.time_left()),
             door: self.door,
             is_confirmed: self.confirms(device),
@@ -271,8 +295,8 @@ impl NestedCalls for AsCaller {
                 );
                 return Err(ToolError::new(ErrorKind::Unsupported, message));
             }
-            let (depth, maker) = (self.nesting.depth + 1, Some(self.device.clone()));
-            let nesting = Nesting { depth, maker, ..self.nesting.clone() };
+            let (depth, maker, run) = (self.nesting.depth + 1, Some(self.device.clone()), self.made.run());
+            let nesting = Nesting { depth, maker, run, ..self.nesting.clone() };
             self.made.any.store(true, Ordering::Relaxed);
             let outcome = self.gateway.start(device, request, nesting).await?;
             self.made.has_quotes.fetch_or(outcome.is_third_party(), Ordering::Relaxed);
@@ -290,32 +314,52 @@ impl NestedCalls for AsCaller {
         })
     }
 
-    fn within(&self, time: Duration) -> Arc<dyn NestedCalls> {
+    fn join_run(&self, id: &str) {
+        let _ = self.made.run.set(id.into());
+    }
+
+    fn within(&self, time: Duration, caller: Arc<dyn Caller>) -> Arc<dyn NestedCalls> {
         let nesting = Nesting { is_detached: true, ..self.nesting.clone() };
         let deadline = Arc::new(Deadline::fixed(Instant::now() + time));
-        Arc::new(AsCaller { deadline, nesting, asks_again: true, ..self.clone() })
+        Arc::new(AsCaller { deadline, nesting, caller, asks_again: true, ..self.clone() })
     }
 }
 
-/// The caller of a nested call: gets its log. The outer call reports progress, and a question would not say which
-/// device asks.
-pub(crate) struct PartCaller(pub Arc<dyn Caller>);
+/// The caller of a nested call: gets its log. The outer call reports progress.
+pub(crate) struct PartCaller {
+    pub whole: Arc<dyn Caller>,
+    /// Who asks, where a question can be passed on.
+    pub asker: Option<String>,
+}
 
 impl Caller for PartCaller {
     fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
 
     fn is_patient(&self) -> bool {
-        self.0.is_patient()
+        self.whole.is_patient()
     }
 
     fn log(&self, level: LogLevel, data: Value) {
-        self.0.log(level, data);
+        self.whole.log(level, data);
     }
 
-    fn ask(&self, _: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {
-        let message =
-            "the device has a question, which a call within another call cannot carry; call the device by itself";
-        Box::pin(std::future::ready(Err(ToolError::new(ErrorKind::InputRequired, message))))
+    fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {
+        let Some(asker) = &self.asker else {
+            let message =
+                "the device has a question, which a call within another call cannot carry; call the device by itself";
+            return Box::pin(std::future::ready(Err(ToolError::new(ErrorKind::InputRequired, message))));
+        };
+        let questions = questions.into_iter().map(|(key, question)| (key, from_asker(asker, question)));
+        self.whole.ask(questions.collect())
+    }
+}
+
+/// The caller knows the whole call alone, so the question says who asks.
+fn from_asker(asker: &str, question: Question) -> Question {
+    match question {
+        Question::Form { message, schema } => Question::Form { message: format!("{asker} asks: {message}"), schema },
+        Question::Page { message, url } => Question::Page { message: format!("{asker} asks: {message}"), url },
+        other @ (Question::Completion { .. } | Question::Roots) => other,
     }
 }
 

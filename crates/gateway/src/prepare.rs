@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use serde_json::{Value, json};
 use sinew_schema::{Cost, Invalid};
 use sinew_tool::text::{clean, clean_line};
-use sinew_tool::{Audience, Digest, Schema, Tool, Toolset};
+use sinew_tool::{Audience, Digest, Family, Schema, Tool, Toolset};
 
 use crate::bounds;
 use crate::check::CompiledSchema;
@@ -20,6 +20,8 @@ use crate::schema;
 
 /// Tools of one device. Phones have 29; a device with more than this is not a device.
 const MAX_TOOLS: usize = 512;
+/// Tools that the owner of the gateway wrote in files may be so many times as much; a hostile device never is.
+const OWN_SHARE: usize = 4;
 /// A tool name is also sent back to the device and kept in the name book.
 const MAX_NAME: usize = 256;
 const MAX_DESCRIPTION: usize = 8_192;
@@ -66,7 +68,7 @@ pub(crate) struct PreparedTool {
 /// What was prepared and is still in use, so that equal devices and equal schemas share it.
 #[derive(Default)]
 pub(crate) struct ToolPreparer {
-    toolsets: Mutex<HashMap<Digest, Weak<PreparedToolset>>>,
+    toolsets: Mutex<HashMap<(Digest, usize), Weak<PreparedToolset>>>,
     checks: Mutex<HashMap<Digest, Weak<CompiledSchema>>>,
 }
 
@@ -85,17 +87,32 @@ impl SchemaBudget {
     }
 }
 
+/// So many times as much room.
+fn times(cost: Cost, share: usize) -> Cost {
+    let Cost { schemas, patterns, pattern_bytes, pattern_states, properties } = cost;
+    Cost {
+        schemas: schemas * share,
+        patterns: patterns * share,
+        pattern_bytes: pattern_bytes * share,
+        pattern_states: pattern_states * share,
+        properties,
+    }
+}
+
 impl ToolPreparer {
-    pub(crate) fn prepare(&self, toolset: &Arc<Toolset>) -> Arc<PreparedToolset> {
-        if let Some(prepared) = lock(&self.toolsets).get(&toolset.digest()).and_then(Weak::upgrade) {
+    pub(crate) fn prepare(&self, toolset: &Arc<Toolset>, family: &Family) -> Arc<PreparedToolset> {
+        let share = if family.passes_on { OWN_SHARE } else { 1 };
+        let key = (toolset.digest(), share);
+        if let Some(prepared) = lock(&self.toolsets).get(&key).and_then(Weak::upgrade) {
             return prepared;
         }
-        let mut budget = SchemaBudget { cost: SCHEMA_BUDGET, bytes: MAX_SCHEMAS };
+        let mut budget = SchemaBudget { cost: times(SCHEMA_BUDGET, share), bytes: share * MAX_SCHEMAS };
         let (mut ready, mut withdrawn, mut warnings) = (Vec::new(), Withdrawn::new(), Vec::new());
-        if toolset.len() > MAX_TOOLS {
-            warnings.push(format!("it has {} tools; only the first {MAX_TOOLS} are offered", toolset.len()));
+        let most = share * MAX_TOOLS;
+        if toolset.len() > most {
+            warnings.push(format!("it has {} tools; only the first {most} are offered", toolset.len()));
         }
-        for tool in toolset.iter().take(MAX_TOOLS) {
+        for tool in toolset.iter().take(most) {
             let mut faults = Vec::new();
             match self.ready(tool, &mut budget, &mut faults) {
                 Ok(tool) => ready.push(Arc::new(tool)),
@@ -111,7 +128,7 @@ impl ToolPreparer {
         let prepared = Arc::new(PreparedToolset { toolset: toolset.clone(), ready, withdrawn, warnings });
         let mut toolsets = lock(&self.toolsets);
         forget_the_dead(&mut toolsets);
-        toolsets.insert(toolset.digest(), Arc::downgrade(&prepared));
+        toolsets.insert(key, Arc::downgrade(&prepared));
         prepared
     }
 
@@ -237,7 +254,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Looked after whenever the map has doubled, so that it costs little and never grows without end.
-pub(crate) fn forget_the_dead<T>(map: &mut HashMap<Digest, Weak<T>>) {
+pub(crate) fn forget_the_dead<K, T>(map: &mut HashMap<K, Weak<T>>) {
     if map.len() >= 64 && map.len() == map.capacity() {
         map.retain(|_, weak| weak.strong_count() > 0);
     }
@@ -248,6 +265,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Map;
     use sinew_schema::Meter;
+
+    use sinew_tool::{FamilyName, Reach, TextTrust};
 
     use super::*;
 
@@ -324,8 +343,10 @@ mod tests {
     }
 
     fn prepare(tools: impl IntoIterator<Item = Tool>) -> Arc<PreparedToolset> {
-        ToolPreparer::default().prepare(&Arc::new(Toolset::new(tools)))
+        ToolPreparer::default().prepare(&Arc::new(Toolset::new(tools)), &DEVICE)
     }
+
+    const DEVICE: Family = Family::new(FamilyName::of("test"), TextTrust::Attributed, Reach::OneLink);
 
     fn with_input(name: impl Into<String>, schema: Value) -> Tool {
         Tool::new(name, "", schema)
@@ -335,8 +356,8 @@ mod tests {
     fn equal_toolsets_are_prepared_once_and_equal_schemas_compiled_once() {
         let preparer = ToolPreparer::default();
         let tool = |name: &str| with_input(name, json!({"type": "object", "properties": {"a": {"type": "string"}}}));
-        let one = preparer.prepare(&Arc::new(Toolset::new([tool("x"), tool("y")])));
-        let two = preparer.prepare(&Arc::new(Toolset::new([tool("x"), tool("y")])));
+        let one = preparer.prepare(&Arc::new(Toolset::new([tool("x"), tool("y")])), &DEVICE);
+        let two = preparer.prepare(&Arc::new(Toolset::new([tool("x"), tool("y")])), &DEVICE);
         assert!(Arc::ptr_eq(&one, &two));
         assert!(Arc::ptr_eq(&one.ready[0].input, &one.ready[1].input));
     }
@@ -401,6 +422,20 @@ mod tests {
         assert!(prepared.ready[0].output.is_none() && prepared.ready[0].tool.output_schema.is_none());
         assert_eq!(prepared.warnings.len(), 3, "{:?}", prepared.warnings);
         assert!(prepared.warnings[2].contains("tool `y`") && prepared.warnings[2].contains("not checked"));
+    }
+
+    #[test]
+    fn a_thousand_routines_fit_where_a_device_may_have_half_as_many() {
+        let schema = |number: usize| {
+            let properties = json!({"text": {"type": "string", "description": "x".repeat(200), "examples": [number]}});
+            json!({"type": "object", "properties": properties, "required": ["text"]})
+        };
+        let routine =
+            |number| with_input(format!("routine_{number}"), schema(number)).with_output_schema(schema(number));
+        let tools = Arc::new(Toolset::new((0..1_000).map(routine)));
+        let preparer = ToolPreparer::default();
+        assert_eq!(preparer.prepare(&tools, &DEVICE).ready.len(), MAX_TOOLS);
+        assert_eq!(preparer.prepare(&tools, &DEVICE.pass_on()).ready.len(), 1_000);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use sinew_tool::text::{clean_line, cut};
 use sinew_tool::{Args, Content, DeviceId, ErrorKind, Outcome, ToolError, Value};
 
 use crate::journal::{Journal, JournalDraft, JournalEntry};
+use crate::nested::MadeCalls;
 use crate::principal::Principal;
 use crate::redaction;
 use crate::registry::now;
@@ -57,6 +58,7 @@ impl Recorder {
             principal: note.who.map_or(String::new(), |who| who.name.clone()),
             caller: note.who.map(|who| who.id.clone()),
             decided: None,
+            run: None,
             door: note.door,
             device: note.device,
             tool: note.tool,
@@ -79,6 +81,8 @@ pub(crate) struct CallRecord {
     has_tool: bool,
     /// `None` where the journal is off.
     pub(crate) for_journal: Option<JournalDraft>,
+    /// The calls that this one makes, from when it is sent on.
+    made: Option<Arc<MadeCalls>>,
     /// `None` once the record is closed.
     row: Option<AuditRow>,
 }
@@ -97,6 +101,7 @@ impl CallRecord {
             principal: who.name.clone(),
             caller: Some(who.id.clone()),
             decided: None,
+            run: None,
             door,
             device: None,
             tool: None,
@@ -109,7 +114,7 @@ impl CallRecord {
             bytes: 0,
             is_sent: false,
         };
-        CallRecord { audit, started: Instant::now(), has_tool: false, for_journal: None, row: Some(row) }
+        CallRecord { audit, started: Instant::now(), has_tool: false, for_journal: None, made: None, row: Some(row) }
     }
 
     /// Notes the device of something that is not a call of a tool.
@@ -188,6 +193,9 @@ impl CallRecord {
     fn take_row(&mut self) -> Option<AuditRow> {
         let mut row = self.row.take()?;
         row.duration_us = i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX);
+        if let Some(run) = self.made.as_ref().and_then(|made| made.run()) {
+            row.run = Some(run);
+        }
         if !self.has_tool {
             row.args = redaction::names_only(&row.args);
             row.kept = KeptArgs::Redacted;
@@ -195,8 +203,16 @@ impl CallRecord {
         Some(row)
     }
 
-    /// Notes that the call is sent to the device from here on.
-    pub(crate) fn note_sent(&mut self) {
+    /// Notes the run that the call is a part of.
+    pub(crate) fn note_run(&mut self, run: Option<&Arc<str>>) {
+        if let Some(row) = &mut self.row {
+            row.run = run.cloned();
+        }
+    }
+
+    /// Notes that the call is sent to the device from here on, and what it calls in turn.
+    pub(crate) fn note_sent(&mut self, made: &Arc<MadeCalls>) {
+        self.made = Some(made.clone());
         if let Some(row) = &mut self.row {
             row.is_sent = true;
         }

@@ -178,6 +178,8 @@ pub struct AuditRow {
     pub caller: Option<String>,
     /// What decided about the call.
     pub decided: Option<String>,
+    /// The run that the call began or belongs to.
+    pub run: Option<Arc<str>>,
     /// HMAC-SHA-256 over the JSON text of the arguments, with the key of this installation.
     pub args_digest: [u8; 32],
     pub args: String,

@@ -187,6 +187,8 @@ pub struct AuditFilter {
     /// `ok`, or the `error_type` of a failure.
     pub outcome: Option<String>,
     pub kind: Option<String>,
+    /// The id of a run.
+    pub run: Option<String>,
     /// Only what happened at this time or later, in milliseconds of Unix time.
     pub since: Option<i64>,
     /// Only records before the one with this id: the last of a page leads to the next.
@@ -220,6 +222,8 @@ pub struct AuditRecord {
     pub args: String,
     /// What decided about the call: verdict, rule or default, approval, and the version of the policy.
     pub decided: Option<String>,
+    /// The id of the run that the call began or belongs to: a routine and its steps have the same.
+    pub run: Option<String>,
     /// `ok`, or the `error_type` of the failure.
     pub outcome: String,
     pub duration_us: i64,

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sinew_tool::{
-    Admission, Args, BoxFuture, Call, Device, DeviceInfo, DeviceKey, Effect, ErrorKind, Family, FamilyName, Hints,
-    Outcome, Reach, Status, TextTrust, Tool, ToolError, Toolset,
+    Admission, Args, BoxFuture, Call, Caller, Device, DeviceInfo, DeviceKey, Effect, ErrorKind, Family, FamilyName,
+    Hints, Outcome, Reach, Status, TextTrust, Tool, ToolError, Toolset,
 };
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 
 use crate::host::RunHost;
+use crate::questions::RunCaller;
 use crate::routine::{LIMITS, Routine};
-use crate::runs::{Run, Runs};
+use crate::runs::{Run, RunNews, Runs};
 
 const FAMILY: Family = Family::new(FamilyName::of("routine"), TextTrust::Attributed, Reach::OneLink).pass_on();
 
@@ -106,21 +107,42 @@ impl RoutinesDevice {
         let is_part = nested.is_part();
         let waits_long = is_part || caller.is_patient();
         let (run, is_new) = self.runs.begin(nested.principal(), &routine.tool.name, &args)?;
+        nested.join_run(&run.id);
+        let began = Instant::now();
         if is_new {
-            let calls = nested.within(LIMITS.time);
-            let host = RunHost { run: run.clone(), calls, caller, began: Instant::now(), done: Default::default() };
+            let calls = nested.within(LIMITS.time, Arc::new(RunCaller::new(run.clone(), caller.clone())));
+            let host = RunHost { run: run.clone(), calls, caller: caller.clone(), began, done: Default::default() };
             tokio::spawn(host.carry_out(routine, args));
         }
         let waiting = WaitingCaller::new(run.clone());
         let patience = if waits_long { Duration::MAX } else { PATIENCE };
-        let answered = tokio::time::timeout(patience.min(budget.saturating_sub(MARGIN)), run.end()).await;
+        let ends = began + budget.saturating_sub(MARGIN);
+        let answered = follow(&run, caller.as_ref(), patience, ends).await;
         // A run within another does not outlive it.
-        if !is_part || answered.is_ok() {
+        if !is_part || run.ended().is_some() {
             waiting.leave();
         }
-        match answered {
-            Ok(report) => run.answer(&report),
-            Err(_) => Err(run.still_runs()),
+        answered
+    }
+}
+
+/// The answer to a call of a run: its result, a question for the caller, or the id under which it goes on.
+async fn follow(run: &Run, caller: &dyn Caller, patience: Duration, ends: Instant) -> Result<Outcome, ToolError> {
+    loop {
+        let wait = patience.min(ends.saturating_duration_since(Instant::now()));
+        match tokio::time::timeout(wait, run.news()).await {
+            Err(_) => return Err(run.still_runs()),
+            Ok(RunNews::Ended(report)) => return run.answer(&report),
+            Ok(RunNews::Asks(questions)) => {
+                match tokio::time::timeout_at(ends, caller.ask(questions.asked.clone())).await {
+                    Err(_) => return Err(run.still_runs()),
+                    // The run waits here until the call comes again with the answer.
+                    Ok(Err(error)) if error.kind == ErrorKind::InputRequired && caller.repeats_calls() => {
+                        return Err(error);
+                    }
+                    Ok(answer) => questions.answer(answer),
+                }
+            }
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::routine::Routine;
 
 /// Somebody who saved a file tries it next.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// A device may offer 512 tools.
-const MAX_ROUTINES: usize = 500;
+/// More than anybody reads. The gateway takes as many tools of this device, and names for each of them twice.
+const MAX_ROUTINES: usize = 1_000;
 
 /// The worst that a tool can do that calls these.
 pub type EffectOf = Arc<dyn Fn(&[ToolUse]) -> Option<Effect> + Send + Sync>;

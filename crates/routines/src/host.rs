@@ -4,8 +4,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use sinew_steps::{RunReport, StepHost, StepRecord};
-use sinew_tool::{Args, BoxFuture, Caller, ErrorKind, NestedCalls, Outcome, PlannedCall, ToolError};
+use sinew_tool::{Args, BoxFuture, Caller, ErrorKind, LogLevel, NestedCalls, Outcome, PlannedCall, ToolError};
 use tokio::time::Instant;
 
 use crate::routine::{LIMITS, Routine};
@@ -133,6 +134,7 @@ impl StepHost for RunHost {
     }
 
     fn stepped(&self, step: &StepRecord) {
-        self.run.note(step);
+        let page = self.run.note(step);
+        self.caller.log(LogLevel::Debug, json!({"run": self.run.id, "step": page}));
     }
 }

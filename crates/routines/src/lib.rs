@@ -8,8 +8,10 @@
 #![warn(unreachable_pub)]
 
 mod device;
+mod fitting;
 mod folder;
 mod host;
+mod questions;
 mod recording;
 mod routine;
 mod runs;
@@ -17,7 +19,8 @@ mod template;
 mod yaml;
 
 pub use device::{DEVICE, is_routine_name};
+pub use fitting::misfits;
 pub use folder::{EffectOf, run};
 pub use recording::{RecordedCall, record};
-pub use routine::{LIMITS, Routine, RoutineProblem};
+pub use routine::{DEVICE_PARAMETER, LIMITS, Routine, RoutineProblem};
 pub use template::new_from_template;

@@ -1,15 +1,16 @@
 //! A routine as its file describes it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, fs, io};
 
 use serde_json::{Map, Value};
+use sinew_schema::{Cost, Meter, Rejection, Validator};
 use sinew_spec::{Document, ToolSpecification};
 use sinew_steps::{Limits, Steps, WrittenCall};
-use sinew_tool::{Args, StepSource, Tool, ToolUse};
+use sinew_tool::{Args, ErrorKind, StepSource, Tool, ToolError, ToolUse};
 
 use crate::device::{DEVICE, is_routine_name, is_taken};
 use crate::yaml;
@@ -20,6 +21,14 @@ const MAX_FILE: usize = 256 << 10;
 /// The heading of the section with the steps.
 pub(crate) const SECTION: &str = "Steps";
 
+/// The parameter by which a routine takes the device that it runs on.
+pub const DEVICE_PARAMETER: &str = "device";
+
+/// The schema of one routine.
+pub(crate) const SCHEMA_ROOM: Cost =
+    Cost { schemas: 2_000, patterns: 64, pattern_bytes: 16 << 10, pattern_states: 16 << 10, properties: 64 };
+pub(crate) const CHECK_WORK: u64 = 1_000_000;
+
 /// What one run may cost.
 pub const LIMITS: Limits = Limits { written: 200, executed: 2_000, items: 200, time: Duration::from_secs(600) };
 
@@ -29,6 +38,8 @@ pub struct Routine {
     /// Its public description, and the tools that it calls.
     pub tool: Tool,
     pub steps: Steps,
+    /// The line of each step, by its place.
+    lines: HashMap<String, usize>,
 }
 
 /// Something that keeps a file from being a routine.
@@ -110,7 +121,48 @@ impl Routine {
         }
         tool.uses = uses(&steps);
         tool.steps = StepSource::Tool(Arc::new(yaml.value));
-        Ok(Routine { tool, steps })
+        let lines = steps.calls().into_iter().map(|call| {
+            let line = yaml.lines.get(&pointer_of(&call.at)).copied().unwrap_or(1);
+            (call.at, first_line + line - 1)
+        });
+        let lines = lines.collect();
+        Ok(Routine { tool, steps, lines })
+    }
+
+    /// The line of a call that is written in the steps.
+    pub fn line_of(&self, call: &WrittenCall<'_>) -> usize {
+        self.lines.get(&call.at).copied().unwrap_or(1)
+    }
+
+    /// What a device is called in a step where that is known before the first call: by its name, or by the default of a
+    /// parameter.
+    pub fn known_device<'a>(&'a self, written: &'a Value) -> Option<&'a str> {
+        let text = written.as_str()?;
+        let parameter = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+        match parameter {
+            Some(name) => self.tool.properties()?.get(name)?.get("default")?.as_str(),
+            None => Some(text).filter(|text| !text.contains("${")),
+        }
+    }
+
+    /// Whether what the steps returned is what the specification promises.
+    pub fn check_answer(&self, returned: Option<&Value>) -> Result<(), ToolError> {
+        let Some(schema) = &self.tool.output_schema else { return Ok(()) };
+        let wrong = |fault: String| {
+            let message = format!("the answer of `{}` does not fit its output schema: {fault}", self.tool.name);
+            Err(ToolError::new(ErrorKind::BadAnswer, message))
+        };
+        let Some(returned) = returned else { return wrong("there is no step `return`".to_owned()) };
+        // A schema that cannot be checked is left to the gateway, which says so.
+        let Ok(validator) = Validator::compile_readable(schema, SCHEMA_ROOM) else { return Ok(()) };
+        match validator.check(returned, &mut Meter::new(CHECK_WORK)) {
+            Ok(()) => Ok(()),
+            Err(Rejection::Exhausted) => wrong("it takes too much work to check".to_owned()),
+            Err(Rejection::Failed(failure)) => {
+                let (path, issue) = failure.explain(schema, "it");
+                wrong(if path.is_empty() { format!("it {issue}") } else { format!("`{path}` {issue}") })
+            }
+        }
     }
 
     /// The values that the steps may refer to from the start. A parameter that was not given is its default, or null.

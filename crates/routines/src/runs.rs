@@ -11,6 +11,8 @@ use sinew_tool::{Args, ErrorKind, Outcome, ToolError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::questions::RunQuestions;
+
 /// Runs that may be under way at once, of all callers together.
 const MAX_ACTIVE: usize = 4_000;
 /// Runs of one caller, so that nobody takes all.
@@ -49,7 +51,17 @@ pub(crate) enum RunState {
         tool: String,
         why: String,
     },
+    /// The device of a step asks the caller.
+    Asking {
+        tool: String,
+        questions: Arc<RunQuestions>,
+    },
     Ended(Arc<RunReport>),
+}
+
+pub(crate) enum RunNews {
+    Ended(Arc<RunReport>),
+    Asks(Arc<RunQuestions>),
 }
 
 impl Runs {
@@ -96,7 +108,8 @@ impl Runs {
         let table = self.table();
         let found = table.iter().find(|run| run.id == id && run.principal == principal).cloned();
         found.ok_or_else(|| {
-            let message = "no run of yours has this id; runs are forgotten some time after they ended";
+            let message = "no run of yours has this id. A run is forgotten some time after it ended, and when the \
+                           gateway stops, which ends it where it stands; the audit has the steps that were made";
             ToolError::new(ErrorKind::InvalidArguments, message)
         })
     }
@@ -114,7 +127,7 @@ impl Run {
     pub(crate) fn ended(&self) -> Option<Arc<RunReport>> {
         match &*self.state.borrow() {
             RunState::Ended(report) => Some(report.clone()),
-            RunState::Running { .. } | RunState::Waiting { .. } => None,
+            RunState::Running { .. } | RunState::Waiting { .. } | RunState::Asking { .. } => None,
         }
     }
 
@@ -128,9 +141,11 @@ impl Run {
         self.waiting.fetch_sub(1, Ordering::AcqRel) > 1
     }
 
-    /// Notes a step that was carried out.
-    pub(crate) fn note(&self, step: &StepRecord) {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).push(step_page(step));
+    /// Notes a step that was carried out; returns what is noted.
+    pub(crate) fn note(&self, step: &StepRecord) -> Value {
+        let page = step_page(step);
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).push(page.clone());
+        page
     }
 
     fn steps_so_far(&self) -> Vec<Value> {
@@ -138,14 +153,26 @@ impl Run {
     }
 
     fn is_waiting(&self) -> bool {
-        matches!(&*self.state.borrow(), RunState::Waiting { .. })
+        matches!(&*self.state.borrow(), RunState::Waiting { .. } | RunState::Asking { .. })
     }
 
-    pub(crate) async fn end(&self) -> Arc<RunReport> {
+    /// Waits with questions; returns the state before.
+    pub(crate) fn ask(&self, questions: RunQuestions) -> RunState {
+        let tool = match &*self.state.borrow() {
+            RunState::Running { tool } | RunState::Waiting { tool, .. } | RunState::Asking { tool, .. } => tool.clone(),
+            RunState::Ended(_) => String::new(),
+        };
+        self.state.send_replace(RunState::Asking { tool, questions: Arc::new(questions) })
+    }
+
+    /// Waits until there is something for those who wait for the run.
+    pub(crate) async fn news(&self) -> RunNews {
         let mut states = self.state.subscribe();
         loop {
-            if let Some(report) = self.ended() {
-                return report;
+            match &*self.state.borrow() {
+                RunState::Ended(report) => return RunNews::Ended(report.clone()),
+                RunState::Asking { questions, .. } if questions.is_open() => return RunNews::Asks(questions.clone()),
+                RunState::Running { .. } | RunState::Waiting { .. } | RunState::Asking { .. } => {}
             }
             // The sender is part of this run, so it is never gone.
             let _ = states.changed().await;
@@ -185,6 +212,9 @@ impl Run {
             RunState::Waiting { why, tool } => {
                 (format!("waits for a person's approval of `{tool}`{why}"), tool.clone())
             }
+            RunState::Asking { tool, .. } => {
+                (format!("waits for an answer to a question of `{tool}`; repeat the call to give it"), tool.clone())
+            }
             RunState::Running { tool } => ("still runs".to_owned(), tool.clone()),
             RunState::Ended(_) => ("has ended".to_owned(), String::new()),
         };
@@ -207,6 +237,11 @@ impl Run {
                 page["state"] = json!("waiting");
                 page["tool"] = json!(tool);
                 page["why"] = json!(why);
+            }
+            RunState::Asking { tool, .. } => {
+                page["state"] = json!("waiting");
+                page["tool"] = json!(tool);
+                page["why"] = json!("it has a question; repeat the call of the routine to answer it");
             }
             RunState::Ended(report) => {
                 let state = match &report.failure {

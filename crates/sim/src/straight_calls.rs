@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_tool::{Args, BoxFuture, Call, Device, NestedCalls, Outcome, PlannedCall, ToolAccess, ToolError};
+use sinew_tool::{Args, BoxFuture, Call, Caller, Device, NestedCalls, Outcome, PlannedCall, ToolAccess, ToolError};
 
 /// Calls that go straight back to one device, to try its tools alone.
 pub struct StraightCalls(Arc<dyn Device>);
@@ -41,7 +41,9 @@ impl NestedCalls for StraightCalls {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn within(&self, _: Duration) -> Arc<dyn NestedCalls> {
+    fn join_run(&self, _: &str) {}
+
+    fn within(&self, _: Duration, _: Arc<dyn Caller>) -> Arc<dyn NestedCalls> {
         Arc::new(StraightCalls(self.0.clone()))
     }
 }

@@ -81,8 +81,10 @@ impl fmt::Display for StepsError {
 }
 
 /// A call as it is written.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct WrittenCall<'a> {
+    /// Its place: `2.then.1`.
+    pub at: String,
     pub device: Option<&'a Value>,
     pub tool: &'a str,
     /// None where the grammar makes the arguments itself.
@@ -103,26 +105,27 @@ impl WrittenCall<'_> {
     }
 }
 
-fn collect<'a>(list: &'a [Step], calls: &mut Vec<WrittenCall<'a>>) {
-    for step in list {
+fn collect<'a>(list: &'a [Step], within: &str, calls: &mut Vec<WrittenCall<'a>>) {
+    for (nth, step) in list.iter().enumerate() {
+        let at = format!("{within}{}", nth + 1);
         match &step.kind {
             StepKind::Call { device, tool, arguments, .. } => {
-                calls.push(WrittenCall { device: device.as_ref(), tool, arguments: Some(arguments) });
+                calls.push(WrittenCall { at, device: device.as_ref(), tool, arguments: Some(arguments) });
             }
             StepKind::If { condition, then, otherwise } => {
-                calls.extend(looks(condition));
-                collect(then, calls);
-                collect(otherwise, calls);
+                calls.extend(looks(condition, &at));
+                collect(then, &format!("{at}.then."), calls);
+                collect(otherwise, &format!("{at}.else."), calls);
             }
-            StepKind::Each { steps, .. } => collect(steps, calls),
-            StepKind::Expect { condition, .. } => calls.extend(looks(condition)),
+            StepKind::Each { steps, .. } => collect(steps, &format!("{at}.do."), calls),
+            StepKind::Expect { condition, .. } => calls.extend(looks(condition, &at)),
             StepKind::Wait { .. } | StepKind::Return { .. } => {}
         }
     }
 }
 
-fn looks(condition: &Condition) -> Vec<WrittenCall<'_>> {
-    let look = |device| WrittenCall { device, tool: LOOK, arguments: None };
+fn looks<'a>(condition: &'a Condition, at: &str) -> Vec<WrittenCall<'a>> {
+    let look = |device| WrittenCall { at: at.to_owned(), device, tool: LOOK, arguments: None };
     condition.screens().into_iter().map(look).collect()
 }
 
@@ -142,7 +145,7 @@ impl Steps {
     /// The calls that are written, at all levels. Looking at a screen is one too.
     pub fn calls(&self) -> Vec<WrittenCall<'_>> {
         let mut calls = Vec::new();
-        collect(&self.list, &mut calls);
+        collect(&self.list, "", &mut calls);
         calls
     }
 

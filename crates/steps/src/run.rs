@@ -258,7 +258,11 @@ impl Runner<'_> {
             answer["elements"].as_array().is_some_and(|all| !all.is_empty()) || answer["omitted"].as_u64() > Some(0);
         Ok(match (found, is_there) {
             (true, true) | (false, false) => Ok(()),
-            (false, true) => Err(format!("no element is {selector}")),
+            // A look that finds nothing says what is there instead.
+            (false, true) => match answer["instead"].as_str() {
+                Some(instead) => Err(format!("no element is {selector}. {instead}")),
+                None => Err(format!("no element is {selector}")),
+            },
             (true, false) => Err(format!("an element is still {selector}")),
         })
     }

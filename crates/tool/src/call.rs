@@ -82,6 +82,12 @@ pub trait Caller: Send + Sync {
         false
     }
 
+    /// Whether the caller has no lasting connection: a question ends its call with [`ErrorKind::InputRequired`], and it
+    /// repeats the call with the answer.
+    fn repeats_calls(&self) -> bool {
+        false
+    }
+
     /// Whether somebody waits for a spoken answer. Such a call comes next in the queue of its device.
     fn is_urgent(&self) -> bool {
         false
@@ -122,9 +128,12 @@ pub trait NestedCalls: Send + Sync {
     /// once without asking again. Fails where one of them is denied. Nothing is sent to a device.
     fn agree<'a>(&'a self, calls: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>>;
 
+    /// Makes this call, and all that it calls, a part of a run: their audit records have its id. The outermost run counts.
+    fn join_run(&self, id: &str);
+
     /// The same for so long from now, whatever is left of the caller's time: for work that goes on after its call was
-    /// answered.
-    fn within(&self, time: Duration) -> Arc<dyn NestedCalls>;
+    /// answered. What devices ask meanwhile goes to `caller`.
+    fn within(&self, time: Duration, caller: Arc<dyn Caller>) -> Arc<dyn NestedCalls>;
 }
 
 /// What a caller may do with a tool.
@@ -220,7 +229,9 @@ impl NestedCalls for Silent {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn within(&self, _: Duration) -> Arc<dyn NestedCalls> {
+    fn join_run(&self, _: &str) {}
+
+    fn within(&self, _: Duration, _: Arc<dyn Caller>) -> Arc<dyn NestedCalls> {
         Arc::new(Silent)
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use serde_json::Value;
 use sinew_api::{ApprovalVerdict, Approvals, Decide, WaitingCall};
 
 use super::ago;
@@ -128,11 +129,25 @@ async fn show(id: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliEr
     }
     page.push_str("Arguments\n");
     match serde_json::from_str(&call.args) {
-        Ok(args) => printer.json_lines(&args, 2).iter().for_each(|line| page.push_str(&format!("{line}\n"))),
+        Ok(args) => page.push_str(&arguments(args, printer)),
         Err(_) => call.args.lines().for_each(|line| page.push_str(&format!("  {}\n", show_hidden(line)))),
     }
     print(&page);
     Ok(())
+}
+
+/// Texts of several lines, such as a file that a model proposes, are shown as they are and below the others.
+fn arguments(mut args: Value, printer: Printer) -> String {
+    let mut texts = Vec::new();
+    for (name, value) in args.as_object_mut().into_iter().flatten() {
+        if let Some(text) = value.as_str().filter(|text| text.contains('\n')) {
+            let lines: String = text.lines().map(|line| format!("  | {}\n", show_hidden(line))).collect();
+            texts.push(format!("{}\n{lines}", clean(name)));
+            *value = Value::String(format!("{} lines, below", text.lines().count()));
+        }
+    }
+    let others: String = printer.json_lines(&args, 2).iter().map(|line| format!("{line}\n")).collect();
+    others + &texts.concat()
 }
 
 /// Prints each call once.

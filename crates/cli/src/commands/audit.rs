@@ -37,6 +37,9 @@ pub struct AuditArgs {
     /// Only records of this kind: call, decision, change or device
     #[arg(long)]
     kind: Option<String>,
+    /// Only a run of a routine: its own record and those of its steps
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
     /// Show at most this many, the newest
     #[arg(long, default_value_t = 50)]
     limit: usize,
@@ -103,6 +106,7 @@ async fn page(client: &mut GatewayClient, args: &AuditArgs, more: &str) -> Resul
         ("principal", &args.who),
         ("outcome", &args.outcome),
         ("kind", &args.kind),
+        ("run", &args.run),
         ("since", &since),
     ];
     let filters = filters.into_iter().filter_map(|(key, value)| Some(format!("&{key}={}", encode(value.as_ref()?))));
@@ -118,7 +122,9 @@ fn show(records: &[AuditEntry], args: &AuditArgs, printer: Printer, is_first: bo
         OutputFormat::Json => print_json(&Audit { records: records.to_vec() }),
         OutputFormat::Csv => {
             if is_first {
-                print_exact("id,time,kind,who,endpoint,device,tool,name,arguments,outcome,ms,bytes,caller,decided\r\n");
+                print_exact(
+                    "id,time,kind,who,endpoint,device,tool,name,arguments,outcome,ms,bytes,caller,decided,run\r\n",
+                );
             }
             records.iter().for_each(|record| print_exact(&csv_line(record)));
         }
@@ -203,6 +209,7 @@ fn csv_line(record: &AuditEntry) -> String {
         record.bytes.to_string(),
         record.caller.clone().unwrap_or_default(),
         record.decided.clone().unwrap_or_default(),
+        record.run.clone().unwrap_or_default(),
     ];
     fields.map(|field| csv_field(&field)).join(",") + "\r\n"
 }

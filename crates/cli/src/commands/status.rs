@@ -20,6 +20,7 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
     let status = client.get::<GatewayStatus>("/api/v1/status").await.ok();
     let waiting = status.as_ref().map_or(0, |status| status.waiting_boards);
     let config_problem = status.as_ref().and_then(|status| status.config_problem.clone());
+    let routines = status.as_ref().and_then(|status| status.routines.clone());
     let brokers = status.map(|status| status.brokers).unwrap_or_default();
     let count = |family: &str| devices.iter().filter(|device| device.family == family).count();
     let ready_devices = devices.iter().filter(|device| device.is_ready()).count();
@@ -27,7 +28,7 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
         print_json(&json!({
             "gateway": target.url.to_string(), "version": health.version, "ready": ready.ready,
             "reasons": ready.reasons, "devices": devices.len(), "devices_ready": ready_devices, "tools": tools,
-            "waiting_boards": waiting, "brokers": brokers, "config_problem": config_problem,
+            "waiting_boards": waiting, "brokers": brokers, "config_problem": config_problem, "routines": routines,
         }));
         return Ok(());
     }
@@ -48,6 +49,9 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
     }
     if let Some(problem) = &config_problem {
         page.push_str(&printer.fact("Configuration", &format!("{}; the one before it is in force", clean(problem))));
+    }
+    if let Some(folder) = &routines {
+        page.push_str(&printer.fact("Routines", &format!("read from {}", clean(folder))));
     }
     page.push_str(&boards::presences(&brokers));
     print(&page);

@@ -20,7 +20,7 @@ const USES: &[(&str, &[&str])] = &[
     ("fetch", &[]),
     ("serial", &["boards", "tool"]),
     ("servers", &["fetch", "tool", "wire"]),
-    ("routines", &["spec", "steps", "tool"]),
+    ("routines", &["schema", "spec", "steps", "tool"]),
     ("things", &["boards", "fetch", "mqtt", "policy", "tool"]),
     ("front", &["tool", "api", "gateway", "policy"]),
     ("runner", &["wire", "mqtt"]),
@@ -32,7 +32,7 @@ const USES: &[(&str, &[&str])] = &[
             "things", "fetch", "steps",
         ],
     ),
-    ("bench", &["tool", "api", "wire", "mqtt", "policy", "gateway", "phones", "apps", "front", "sim"]),
+    ("bench", &["tool", "api", "wire", "mqtt", "policy", "gateway", "phones", "apps", "front", "sim", "routines"]),
     (
         "cli",
         &[

@@ -3,4 +3,5 @@
 #![allow(clippy::panic)]
 
 mod relay;
+mod routines;
 mod stopping;

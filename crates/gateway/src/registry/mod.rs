@@ -68,11 +68,13 @@ impl Registry {
         let has_forgotten = self.write(RegistryWriter::tidy);
         let has_changed = match event {
             DeviceEvent::Joined(device) => {
-                let (info, tools) = (device.info(), self.preparer.prepare(&device.tools()));
+                let info = device.info();
+                let tools = self.preparer.prepare(&device.tools(), &info.family);
                 self.write(|writer| writer.join(device, info, &tools, &mut toolset_change))
             }
             DeviceEvent::Changed(device) => {
-                let (info, tools) = (device.info(), self.preparer.prepare(&device.tools()));
+                let info = device.info();
+                let tools = self.preparer.prepare(&device.tools(), &info.family);
                 self.write(|writer| writer.change(&device, info, &tools, &mut toolset_change))
             }
             DeviceEvent::Said(device, notice) => {

@@ -110,7 +110,8 @@ impl RegistryWriter {
         for row in loaded.devices {
             let toolset = loaded.toolsets.get(&row.toolset).cloned().unwrap_or_default();
             let told = loaded.held.remove(&row.id).unwrap_or_default();
-            writer.restore(row, &preparer.prepare(&toolset), &told);
+            let tools = preparer.prepare(&toolset, &row.family);
+            writer.restore(row, &tools, &told);
         }
         writer.settle_all();
         writer.rest_unowned_names();

@@ -21,7 +21,7 @@ use crate::shared::{AuditRow, KeptArgs, RecordKind};
 pub(crate) type Hash = [u8; 32];
 
 /// Counts up when the fields of a record, their order or their hash change.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// No gateway leaves half as many records without a seal.
 const MAX_UNSEALED: i64 = 2 * SEAL_RECORDS;
@@ -122,6 +122,7 @@ impl ChainHead {
             text_digest: text_digest.map(Hash::as_slice),
             caller: row.caller.as_deref(),
             decided: row.decided.as_deref(),
+            run: row.run.as_deref(),
             kept: row.kept.number(),
             outcome: row.outcome,
             duration_us: row.duration_us,
@@ -136,8 +137,8 @@ pub(super) fn append(db: &Connection, key: &AuditKey, head: ChainHead, row: &Aud
     let text_digest = key.text_digest(row.kept, &row.args);
     let next = head.next(key, row, text_digest.as_ref());
     let mut insert = db.prepare_cached(
-        "INSERT INTO audit (version, id, hash, kind, at, principal, door, device, tool, name, caller, decided, args_digest, text_digest, args, kept, outcome, duration_us, bytes)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO audit (version, id, hash, kind, at, principal, door, device, tool, name, caller, decided, run, args_digest, text_digest, args, kept, outcome, duration_us, bytes)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     let rows = insert.execute(params![
         VERSION,
@@ -152,6 +153,7 @@ pub(super) fn append(db: &Connection, key: &AuditKey, head: ChainHead, row: &Aud
         row.name,
         row.caller,
         row.decided,
+        row.run.as_deref(),
         row.args_digest,
         text_digest,
         row.args,
@@ -198,6 +200,7 @@ pub(super) struct RecordFields<'a> {
     pub(super) text_digest: Option<&'a [u8]>,
     pub(super) caller: Option<&'a str>,
     pub(super) decided: Option<&'a str>,
+    pub(super) run: Option<&'a str>,
     pub(super) kept: i64,
     pub(super) outcome: &'a str,
     pub(super) duration_us: i64,
@@ -233,7 +236,9 @@ impl RecordFields<'_> {
         // The length in front keeps fields apart; none has the length that stands for an absent one.
         let since_version_2 = [self.text_digest, self.caller.map(str::as_bytes), self.decided.map(str::as_bytes)];
         let since_version_2 = since_version_2.into_iter().filter(|_| self.version > 1);
-        for field in fields.chain(since_version_2) {
+        // A run that an older record has was put there later.
+        let since_version_3 = (self.version > 2 || self.run.is_some()).then_some(self.run.map(str::as_bytes));
+        for field in fields.chain(since_version_2).chain(since_version_3) {
             let length = field.map_or(u64::MAX, |bytes| bytes.len() as u64);
             write(&length.to_le_bytes());
             write(field.unwrap_or_default());
@@ -277,6 +282,7 @@ fn gateway_record(key: &AuditKey, name: &str, details: &Value, at: i64) -> Audit
         name: name.to_owned(),
         caller: None,
         decided: None,
+        run: None,
         args_digest: key.digest(args.as_bytes()),
         args,
         kept: KeptArgs::Whole,

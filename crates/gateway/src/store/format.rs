@@ -91,6 +91,9 @@ const MIGRATIONS: &[Migration] = &[
     "CREATE TABLE chain_beginning (
          first INTEGER NOT NULL, unkeyed_until INTEGER NOT NULL, unkeyed_hash BLOB NOT NULL, mac BLOB NOT NULL
      );",
+    // 11: the run that a call began or belongs to. Few calls have one.
+    "ALTER TABLE audit ADD COLUMN run TEXT;
+     CREATE INDEX audit_of_run ON audit (run, id) WHERE run IS NOT NULL;",
 ];
 
 /// The format this code reads and writes, in SQLite's `user_version`.

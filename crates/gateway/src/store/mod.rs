@@ -383,6 +383,7 @@ mod tests {
             name: "x".to_owned(),
             caller: None,
             decided: None,
+            run: None,
             args_digest: [0; 32],
             args: "{}".to_owned(),
             kept: KeptArgs::Cut,

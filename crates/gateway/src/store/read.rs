@@ -51,9 +51,9 @@ pub(super) fn newest_records(
     limit: usize,
 ) -> rusqlite::Result<Vec<AuditRecord>> {
     let mut select = db.prepare_cached(&records_sql(filter))?;
-    let AuditFilter { device, principal, outcome, kind, since, before, after } = filter;
+    let AuditFilter { device, principal, outcome, kind, run, since, before, after } = filter;
     let (before, after) = (before.unwrap_or(i64::MAX), after.unwrap_or(i64::MIN));
-    let values = params![as_limit(limit), before, device, principal, after, since, outcome, kind];
+    let values = params![as_limit(limit), before, device, principal, after, since, outcome, kind, run];
     select.query_map(values, record)?.collect()
 }
 
@@ -64,9 +64,10 @@ fn records_sql(filter: &AuditFilter) -> String {
     let since = if filter.since.is_some() { "AND at >= ?6" } else { "AND ?6 IS NULL" };
     let outcome = if filter.outcome.is_some() { "AND outcome = ?7" } else { "AND ?7 IS NULL" };
     let kind = if filter.kind.is_some() { "AND kind = ?8" } else { "AND ?8 IS NULL" };
+    let run = if filter.run.is_some() { "AND run = ?9" } else { "AND ?9 IS NULL" };
     format!(
-        "SELECT id, at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes, kind, caller, decided
-         FROM audit WHERE id < ?2 AND id > ?5 {device} {principal} {since} {outcome} {kind} ORDER BY id DESC LIMIT ?1"
+        "SELECT id, at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes, kind, caller, decided, run
+         FROM audit WHERE id < ?2 AND id > ?5 {device} {principal} {since} {outcome} {kind} {run} ORDER BY id DESC LIMIT ?1"
     )
 }
 
@@ -87,6 +88,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
         kind: row.get(12)?,
         caller: row.get(13)?,
         decided: row.get(14)?,
+        run: row.get(15)?,
     })
 }
 
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_of_a_device_are_found_by_an_index_and_others_from_the_newest_on() {
+    fn calls_of_a_device_or_a_run_are_found_by_an_index_and_others_from_the_newest_on() {
         let db = Connection::open_in_memory().unwrap();
         super::super::format::create(&db, &super::super::AuditKey::new("key")).unwrap();
         let plan = |filter: AuditFilter| -> String {
@@ -170,13 +172,16 @@ mod tests {
                 i64::MIN,
                 filter.since,
                 filter.outcome,
-                filter.kind
+                filter.kind,
+                filter.run
             ];
             db.query_row(&sql, values, |row| row.get(3)).unwrap()
         };
         let one = || Some("x".to_owned());
         let of_device = plan(AuditFilter { device: one(), ..AuditFilter::default() });
         assert!(of_device.contains("audit_of_device"), "{of_device}");
+        let of_run = plan(AuditFilter { run: one(), ..AuditFilter::default() });
+        assert!(of_run.contains("audit_of_run"), "{of_run}");
         for filter in [AuditFilter { principal: one(), ..AuditFilter::default() }, AuditFilter::default()] {
             let from_the_newest = plan(filter);
             assert!(from_the_newest.contains("PRIMARY KEY"), "{from_the_newest}");

@@ -191,7 +191,7 @@ impl Verification {
         self.skip_pruned(db)?;
         let mut select = db.prepare_cached(
             "SELECT id, at, kind, principal, door, device, tool, name, args_digest, kept, outcome, duration_us, bytes, hash, args,
-                 version, text_digest, caller, decided
+                 version, text_digest, caller, decided, run
              FROM audit WHERE id > ? AND id <= ? ORDER BY id LIMIT ?",
         )?;
         let mut rows = select.query(params![self.at.id, self.until, PAGE])?;
@@ -361,5 +361,6 @@ fn read_fields<'a>(row: &'a Row<'_>) -> rusqlite::Result<RecordFields<'a>> {
         text_digest: row.get_ref(16)?.as_blob_or_null()?,
         caller: optional(17)?,
         decided: optional(18)?,
+        run: optional(19)?,
     })
 }

@@ -74,7 +74,7 @@ async fn every_kind_of_tampering_is_found_and_named() {
         ),
         (
             "a record before the first",
-            "INSERT INTO audit SELECT -5, at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes, kind, kept, hash, version, text_digest, caller, decided FROM audit WHERE id = 3",
+            "INSERT INTO audit SELECT -5, at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes, kind, kept, hash, version, text_digest, caller, decided, run FROM audit WHERE id = 3",
             (AuditFault::Changed, -5),
         ),
         (
@@ -85,6 +85,7 @@ async fn every_kind_of_tampering_is_found_and_named() {
         ("another version", "UPDATE audit SET version = 1 WHERE id = 3", (AuditFault::Changed, 3)),
         ("another caller id", "UPDATE audit SET caller = 'x' WHERE id = 3", (AuditFault::Changed, 3)),
         ("another decision", "UPDATE audit SET decided = NULL WHERE id = 3", (AuditFault::Changed, 3)),
+        ("another run", "UPDATE audit SET run = 'x' WHERE id = 3", (AuditFault::Changed, 3)),
         ("a number in place of a text", "UPDATE audit SET outcome = x'6f6b' WHERE id = 3", (AuditFault::Changed, 3)),
         ("a text in place of a hash", "UPDATE audit SET args_digest = 'x' WHERE id = 3", (AuditFault::Changed, 3)),
         ("a seal with a text for a hash", "UPDATE seals SET mac = 'x'", (AuditFault::Seal, 6)),
@@ -410,6 +411,7 @@ async fn recorded_in_format_8(sealed: i64) -> TempDir {
     db.execute_batch(
         "ALTER TABLE audit DROP COLUMN version; ALTER TABLE audit DROP COLUMN text_digest;
          ALTER TABLE audit DROP COLUMN caller; ALTER TABLE audit DROP COLUMN decided;
+         DROP INDEX audit_of_run; ALTER TABLE audit DROP COLUMN run;
          DROP TABLE chain_beginning; PRAGMA user_version = 8;",
     )
     .unwrap();
@@ -453,7 +455,10 @@ async fn records_of_the_format_before_are_sealed_before_the_chain_goes_on() {
 #[tokio::test]
 async fn a_store_that_does_not_state_its_beginning_yet_is_whole_after_the_upgrade() {
     let dir = recorded(5).await;
-    tamper(dir.path(), "DROP TABLE chain_beginning; PRAGMA user_version = 9");
+    tamper(
+        dir.path(),
+        "DROP TABLE chain_beginning; DROP INDEX audit_of_run; ALTER TABLE audit DROP COLUMN run; PRAGMA user_version = 9",
+    );
     assert_eq!(faults(&verify_audit(dir.path()).unwrap()), []);
     tamper(dir.path(), "UPDATE audit SET hash = NULL; DELETE FROM seals");
     std::fs::write(dir.path().join("audit.seals"), "").unwrap();

@@ -1,13 +1,15 @@
 //! Tools that call other tools: who sees them, what they can do, and what a person agrees to at the start.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sinew_gateway::{ApprovalDecision, Gateway, JournalSettings, Request, Settings, Shape};
+use sinew_gateway::{ApprovalDecision, AuditFilter, Gateway, JournalSettings, Request, Settings, Shape};
 use sinew_policy::{EffectRule, MarkedEffect, RedactionRule};
 use sinew_tool::settings::Setting;
 use sinew_tool::{
-    Admission, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, Effect, ErrorKind, Family, FamilyName,
-    Outcome, PlannedCall, Reach, Status, StepSource, TextTrust, Tool, ToolError, ToolUse, Toolset, json,
+    Admission, BoxFuture, Call, Caller, Device, DeviceEvent, DeviceInfo, DeviceKey, Effect, ErrorKind, Family,
+    FamilyName, LogLevel, Outcome, PlannedCall, Question, Reach, Status, StepSource, TextTrust, Tool, ToolError,
+    ToolUse, Toolset, json,
 };
 
 use crate::access::access;
@@ -46,7 +48,8 @@ impl Device for Steps {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
         Box::pin(async move {
-            let nested = call.nested.within(std::time::Duration::from_secs(60));
+            call.nested.join_run("run-1");
+            let nested = call.nested.within(std::time::Duration::from_secs(60), call.caller.clone());
             let device = Some("board-0001".to_owned());
             let planned = PlannedCall { device, tool: "self.unlock".to_owned(), args: args(json!({"code": 1})) };
             nested.agree(std::slice::from_ref(&planned)).await?;
@@ -327,4 +330,71 @@ async fn an_approval_does_not_outlive_the_marks_of_tools() {
     settings.effects = vec![EffectRule { effect: Some(MarkedEffect::Danger), ..EffectRule::default() }];
     gateway.set_access(settings).unwrap();
     assert_eq!((call_kind(&gateway, "unlock", json!({})).await, board.count()), (ErrorKind::ApprovalNeeded, 0));
+}
+
+#[tokio::test]
+async fn a_whole_and_its_parts_have_one_run_in_the_audit() {
+    let (gateway, _) = house("danger = 'allow'\n");
+    call(&gateway, "leave", json!({"code": 2})).await.unwrap();
+    call(&gateway, "self_unlock", json!({"code": 3})).await.unwrap();
+    let of_run = AuditFilter { run: Some("run-1".to_owned()), ..AuditFilter::default() };
+    let records = gateway.find_records(of_run, 10).await.unwrap();
+    let tools: Vec<Option<&str>> = records.iter().map(|record| record.tool.as_deref()).collect();
+    assert_eq!(tools, [Some("leave"), Some("self.unlock"), Some("self.unlock")]);
+    let all = gateway.find_records(AuditFilter::default(), 10).await.unwrap();
+    assert_eq!(all.iter().filter(|record| record.run.is_none() && record.tool.is_some()).count(), 1, "{all:?}");
+    assert_eq!(gateway.verify_audit().await.unwrap().problems, []);
+}
+
+/// Asks who is there, and answers with the answer.
+struct Asker;
+
+impl Device for Asker {
+    fn info(&self) -> Arc<DeviceInfo> {
+        let name = "board-0001".to_owned();
+        Arc::new(DeviceInfo { key: DeviceKey(name.clone()), suggested_id: name, ..(*Steps.info()).clone() })
+    }
+
+    fn tools(&self) -> Arc<Toolset> {
+        Arc::new(Toolset::new([Tool::new("self.unlock", "", json!({"type": "object"})).with_effect(Effect::Read)]))
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+        Box::pin(async move {
+            let question = Question::Form { message: "Who is there?".to_owned(), schema: json!({}) };
+            let answers = call.caller.ask(BTreeMap::from([("who".to_owned(), question)])).await?;
+            Ok(Outcome::json(json!({"who": answers["who"]})))
+        })
+    }
+}
+
+/// Answers each question with its message.
+struct Echo;
+
+impl Caller for Echo {
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+    fn log(&self, _: LogLevel, _: sinew_tool::Value) {}
+
+    fn ask(
+        &self,
+        questions: BTreeMap<String, Question>,
+    ) -> BoxFuture<'_, Result<BTreeMap<String, sinew_tool::Value>, ToolError>> {
+        let text = |question: Question| match question {
+            Question::Form { message, .. } => json!(message),
+            _ => json!(null),
+        };
+        let answers = questions.into_iter().map(|(key, question)| (key, text(question))).collect();
+        Box::pin(std::future::ready(Ok(answers)))
+    }
+}
+
+#[tokio::test]
+async fn a_question_of_a_part_says_who_asks() {
+    let gateway = Gateway::open(Settings { access: access("danger = 'allow'\n"), ..Settings::default() }).unwrap();
+    gateway.apply(DeviceEvent::Joined(Arc::new(Asker)));
+    gateway.apply(DeviceEvent::Joined(Arc::new(Steps)));
+    let request = Request { caller: Arc::new(Echo), ..Request::new(client(), "leave", args(json!({})), "test") };
+    let outcome = gateway.call(request).await.unwrap();
+    assert_eq!(outcome.structured, Some(json!({"who": "`self.unlock` of board-0001 asks: Who is there?"})));
 }

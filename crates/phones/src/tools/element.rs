@@ -112,6 +112,14 @@ impl Operator<'_> {
         if !self.may_show() {
             return missing(format!("No element on the screen has {selector}."));
         }
+        let what_is = self.what_is_there(tree, selector);
+        let hint = self.other_name(tree, selector);
+        let hint = hint.unwrap_or_else(|| "Look with get_screen, or scroll_to_element.".to_owned());
+        missing(format!("No element on the screen has {selector}. {hint} {what_is}"))
+    }
+
+    /// The app of the screen, and what is most like a selector that fits nothing.
+    fn what_is_there(&self, tree: &Tree, selector: &Selector) -> String {
         let view = ScreenView::of(tree);
         let mut memory = self.memory.lock();
         // 3: the one that was meant, and its neighbours.
@@ -125,15 +133,7 @@ impl Operator<'_> {
             false => format!(" Most like it:\n{}", nearest.join("\n")),
         };
         let package = if view.package.is_empty() { "an unknown app" } else { &view.package };
-        if let Some(hint) = self.other_name(tree, selector) {
-            return missing(format!(
-                "No element on the screen has {selector}. {hint} The screen is of {package}.{nearest}"
-            ));
-        }
-        missing(format!(
-            "No element on the screen has {selector}. Look with get_screen, or scroll_to_element. \
-             The screen is of {package}.{nearest}"
-        ))
+        format!("The screen is of {package}.{nearest}")
     }
 
     /// What to look for instead, where the name of the selector is a description and not a text, or the other way round.
@@ -265,9 +265,13 @@ pub(super) async fn find(on: &Operator<'_>, args: &Args) -> Result<Outcome, Tool
         }
         elements.push(element);
     }
-    let mut answer = json!({"elements": elements});
+    let mut answer = json!({"elements": &elements});
     if omitted > 0 {
         answer["omitted"] = json!(omitted);
+    }
+    // Only our own form of the question has more than the reference answers.
+    if elements.is_empty() && omitted == 0 && args.contains_key("selector") && on.may_show() {
+        answer["instead"] = json!(on.what_is_there(&tree, &selector));
     }
     Ok(Outcome::json(answer))
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::RecordedStep;
 use super::inputs::Parameter;
+use crate::routine::DEVICE_PARAMETER;
 
 /// How long a screen may take to come up, in milliseconds.
 const SCREEN_TIME: u32 = 5_000;
@@ -98,6 +99,9 @@ fn input(parameters: &[Parameter]) -> String {
 fn describe(name: &str, default: Option<&Value>) -> String {
     let words = name.replace('_', " ");
     match default {
+        Some(default) if name.starts_with(DEVICE_PARAMETER) => {
+            format!("The {words} of the steps: an id, a given name or `label:NAME`. Default: {default}.")
+        }
         Some(default) => format!("The {words} that the steps use. Default: {default}."),
         None => format!("The {words} that the steps use."),
     }
@@ -141,8 +145,8 @@ fn kind_of(value: &Value) -> &'static str {
 }
 
 fn step(step: &RecordedStep) -> String {
-    let RecordedStep { device, tool, args, save, landmark } = step;
-    let mut text = format!("- call: {}\n  device: {}\n", plain(tool), plain(device));
+    let RecordedStep { on, tool, args, save, landmark, .. } = step;
+    let mut text = format!("- call: {}\n  device: {}\n", plain(tool), flow(on));
     if !args.is_empty() {
         let _ = writeln!(text, "  arguments: {}", flow(&Value::Object(args.clone())));
     }
@@ -150,7 +154,7 @@ fn step(step: &RecordedStep) -> String {
         let _ = writeln!(text, "  as: {name}");
     }
     if let Some(selector) = landmark {
-        let condition = json!({"screen": selector, "device": device});
+        let condition = json!({"screen": selector, "device": on});
         let _ = writeln!(text, "- expect: {}\n  within: {SCREEN_TIME}", flow(&condition));
     }
     text

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use sinew_tool::REDACTED;
 
+use crate::routine::DEVICE_PARAMETER;
+
 /// Arguments that hold what somebody wrote.
 const WRITTEN: [&str; 15] = [
     "text",
@@ -51,6 +53,17 @@ pub(super) struct Parameter {
 pub(super) struct Inputs(Vec<Parameter>);
 
 impl Inputs {
+    /// A parameter for each device, with the recorded one as its default.
+    pub(super) fn of_devices(devices: &[String]) -> Inputs {
+        let mut inputs = Inputs::default();
+        for device in devices {
+            let name = first_free(DEVICE_PARAMETER, |name| inputs.0.iter().all(|own| own.name != name));
+            let (schema, example) = (json!({"type": "string"}), json!(device));
+            inputs.0.push(Parameter { name, schema, default: Some(example.clone()), example });
+        }
+        inputs
+    }
+
     pub(super) fn into_parameters(self) -> Vec<Parameter> {
         self.0
     }
@@ -75,6 +88,12 @@ impl Inputs {
         let example = if is_secret { json!("secret") } else { value.clone() };
         self.0.push(Parameter { name, schema, default: is_optional.then(|| value.clone()), example });
         Some(written)
+    }
+
+    /// A reference to the parameter of a device.
+    pub(super) fn find_device(&self, device: &str) -> Value {
+        let own = self.0.iter().find(|own| own.example == device);
+        own.map_or_else(|| json!(device), |own| reference(&own.name))
     }
 
     /// A reference to the parameter that has this text.

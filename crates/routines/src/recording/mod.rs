@@ -1,8 +1,8 @@
 //! A routine made of calls that happened.
 //!
 //! [`record`] decides which calls become steps, [`inputs`] what becomes a parameter, and [`file`] writes it all down.
-//! What came back from an earlier call is referred to; what was typed is a parameter; where the screen changed, the
-//! step after it waits for the new screen.
+//! What came back from an earlier call is referred to; what was typed is a parameter, and so is the device; where the
+//! screen changed, the step after it waits for the new screen.
 
 mod file;
 mod inputs;
@@ -33,7 +33,10 @@ pub struct RecordedCall {
 /// A step as it is written.
 #[derive(Debug)]
 struct RecordedStep {
+    /// Where it happened.
     device: String,
+    /// The reference to the parameter with the device.
+    on: Value,
     tool: String,
     args: Args,
     /// The name under which a later step needs its answer.
@@ -52,7 +55,7 @@ pub fn record(name: &str, calls: &[RecordedCall]) -> Result<String, String> {
         }
         _ => {}
     }
-    let mut inputs = Inputs::default();
+    let mut inputs = Inputs::of_devices(&devices(&kept));
     let mut steps: Vec<RecordedStep> = Vec::new();
     for (place, call) in kept.iter().enumerate() {
         let mut args = Args::new();
@@ -67,7 +70,8 @@ pub fn record(name: &str, calls: &[RecordedCall]) -> Result<String, String> {
         let landmark = call.acted.clone().flatten();
         let landmark = landmark.map(|selector| refer(&selector, &inputs, &[], &mut []));
         let (device, tool) = (call.device.clone(), call.tool.clone());
-        steps.push(RecordedStep { device, tool, args, save: None, landmark });
+        let on = inputs.find_device(&device);
+        steps.push(RecordedStep { device, on, tool, args, save: None, landmark });
     }
     let parameters = inputs.into_parameters();
     let returned = kept.last().filter(|call| call.acted.is_none()).map(|last| {
@@ -80,6 +84,20 @@ pub fn record(name: &str, calls: &[RecordedCall]) -> Result<String, String> {
         (format!("${{{name}{path}}}"), &last.answer)
     });
     Ok(file::write(name, &parameters, &steps, returned))
+}
+
+/// The devices of the calls, that with the most first: it becomes the parameter by which a suite says where it runs.
+fn devices(calls: &[&RecordedCall]) -> Vec<String> {
+    let mut devices: Vec<(usize, &str)> = Vec::new();
+    for call in calls {
+        match devices.iter_mut().find(|(_, device)| *device == call.device) {
+            Some((count, _)) => *count += 1,
+            None => devices.push((1, &call.device)),
+        }
+    }
+    // Stable: of equals the first that was used.
+    devices.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    devices.into_iter().map(|(_, device)| device.to_owned()).collect()
 }
 
 /// What an argument is called as a parameter: `text` that goes into a field has the field's name.

@@ -37,21 +37,22 @@ fn what_was_typed_becomes_a_parameter_and_looks_are_left_out() {
     assert_eq!(
         steps,
         r#"- call: open_app
-  device: phone-1
+  device: "${device}"
   arguments: {app: "Google Notes"}
-- expect: {screen: {id: "list"}, device: "phone-1"}
+- expect: {screen: {id: "list"}, device: "${device}"}
   within: 5000
 - call: set_text
-  device: phone-1
+  device: "${device}"
   arguments: {selector: {id: "title"}, text: "${title}"}
 - call: click_element
-  device: phone-1
+  device: "${device}"
   arguments: {selector: {text: "${title}", exact: true}}
 - return: {status: success}
 "#
     );
     assert_eq!(parameters["title"]["examples"], json!(["Shopping"]));
-    assert_eq!(parameters.as_object().map(|all| all.len()), Some(1));
+    assert_eq!(parameters["device"]["default"], json!("phone-1"));
+    assert_eq!(parameters.as_object().map(|all| all.len()), Some(2));
 }
 
 #[test]
@@ -91,4 +92,18 @@ fn a_recording_of_nothing_says_what_to_do() {
     assert!(record("again", &[]).expect_err("nothing").contains("make the calls"));
     let many = vec![call("b", "ping", json!({})); 101];
     assert!(record("again", &many).expect_err("too many").contains("100"));
+}
+
+#[test]
+fn the_device_with_the_most_steps_is_the_one_that_a_suite_may_change() {
+    let (steps, parameters) = recorded(&[
+        call("board-1", "set_volume", json!({"volume": 10})),
+        on_screen("open_app", json!({"app": "Notes"}), None),
+        on_screen("press_back", json!({}), None),
+    ]);
+    assert_eq!(
+        (&parameters["device"]["default"], &parameters["device_2"]["default"]),
+        (&json!("phone-1"), &json!("board-1"))
+    );
+    assert!(steps.starts_with("- call: set_volume\n  device: \"${device_2}\"\n"), "{steps}");
 }

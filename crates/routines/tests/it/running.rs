@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use sinew_routines::run;
 use sinew_tool::{
-    Args, BoxFuture, Call, Device, DeviceEvent, Effect, ErrorKind, NestedCalls, Outcome, PlannedCall, Silent,
-    ToolAccess, ToolError, Value, json,
+    Answer, Args, BoxFuture, Call, Caller, Device, DeviceEvent, Effect, ErrorKind, LogLevel, NestedCalls, Outcome,
+    PlannedCall, Question, Silent, ToolAccess, ToolError, Value, json,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -25,11 +25,15 @@ struct House {
 }
 
 #[derive(Clone)]
-struct Resident(Arc<House>, &'static str);
+struct Resident {
+    house: Arc<House>,
+    name: &'static str,
+    caller: Arc<dyn Caller>,
+}
 
 impl NestedCalls for Resident {
     fn principal(&self) -> &str {
-        self.1
+        self.name
     }
 
     fn device(&self) -> &str {
@@ -51,12 +55,17 @@ impl NestedCalls for Resident {
         args: Args,
     ) -> BoxFuture<'a, Result<Outcome, ToolError>> {
         Box::pin(async move {
-            self.0.calls.lock().unwrap().push(format!("{}{tool} {}", device.unwrap_or_default(), json!(args)));
+            self.house.calls.lock().unwrap().push(format!("{}{tool} {}", device.unwrap_or_default(), json!(args)));
             match tool {
                 "fail" => Err(ToolError::new(ErrorKind::ElementNotFound, "no such button")),
                 "slow" => {
                     tokio::time::sleep(Duration::from_secs(60)).await;
                     Ok(Outcome::json(json!({"slow": true})))
+                }
+                "ask" => {
+                    let form = Question::Form { message: "Which?".to_owned(), schema: json!({}) };
+                    let answers = self.caller.ask(BTreeMap::from([("which".to_owned(), form)])).await?;
+                    Ok(Outcome::json(answers["which"].clone()))
                 }
                 "status" => Ok(Outcome::json(json!({"volume": 70}))),
                 _ => Ok(Outcome::text("done")),
@@ -65,10 +74,10 @@ impl NestedCalls for Resident {
     }
 
     fn agree<'a>(&'a self, calls: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>> {
-        let mut planned = self.0.planned.lock().unwrap();
+        let mut planned = self.house.planned.lock().unwrap();
         planned.extend(calls.iter().map(|call| call.tool.clone()));
         // A part of a larger question is asked about when it is called.
-        let asks = matches!(calls, [only] if only.tool == "unlock") && !*self.0.is_approved.lock().unwrap();
+        let asks = matches!(calls, [only] if only.tool == "unlock") && !*self.house.is_approved.lock().unwrap();
         let answer = match asks {
             true => Err(ToolError::new(ErrorKind::ApprovalNeeded, "a person must approve it")),
             false => Ok(()),
@@ -82,8 +91,10 @@ impl NestedCalls for Resident {
         })
     }
 
-    fn within(&self, _: Duration) -> Arc<dyn NestedCalls> {
-        Arc::new(self.clone())
+    fn join_run(&self, _: &str) {}
+
+    fn within(&self, _: Duration, caller: Arc<dyn Caller>) -> Arc<dyn NestedCalls> {
+        Arc::new(Resident { caller, ..self.clone() })
     }
 }
 
@@ -120,13 +131,24 @@ impl Bench {
     }
 
     async fn call_as(&self, who: &'static str, tool: &str, args: Value) -> Result<Outcome, ToolError> {
+        self.call_through(Arc::new(Silent), who, tool, args).await
+    }
+
+    async fn call_through(
+        &self,
+        caller: Arc<dyn Caller>,
+        who: &'static str,
+        tool: &str,
+        args: Value,
+    ) -> Result<Outcome, ToolError> {
+        let nested = Arc::new(Resident { house: self.house.clone(), name: who, caller: Arc::new(Silent) });
         let call = Call {
             tool: tool.to_owned(),
             args: args.as_object().cloned().unwrap_or_default(),
             budget: Duration::from_secs(600),
             from: who.to_owned(),
-            caller: Arc::new(Silent),
-            nested: Arc::new(Resident(self.house.clone(), who)),
+            caller,
+            nested,
         };
         self.device.call(call).await
     }
@@ -322,4 +344,69 @@ async fn a_step_that_waits_for_a_person_can_be_cancelled() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     let page = bench.call("get_run", run).await.unwrap().structured.unwrap();
     assert_eq!((&page["state"], bench.calls().len()), (&json!("cancelled"), 1), "{page}");
+}
+
+/// Answers what it has answers for, and otherwise ends the call, or waits where it has a connection.
+struct Asked {
+    answers: BTreeMap<String, Answer>,
+    repeats: bool,
+}
+
+impl Caller for Asked {
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+    fn log(&self, _: LogLevel, _: Value) {}
+
+    fn repeats_calls(&self) -> bool {
+        self.repeats
+    }
+
+    fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {
+        let known: BTreeMap<String, Answer> =
+            self.answers.clone().into_iter().filter(|(key, _)| questions.contains_key(key)).collect();
+        let answered = match known.len() == questions.len() {
+            true => Ok(known),
+            false => {
+                let keys: Vec<&String> = questions.keys().collect();
+                Err(ToolError::new(ErrorKind::InputRequired, "asked").with_details(json!(keys)))
+            }
+        };
+        Box::pin(std::future::ready(answered))
+    }
+}
+
+const ASKING: &str =
+    "- call: count\n- call: ask\n  as: one\n- call: count\n- call: ask\n  as: two\n- return: ['${one}', '${two}']";
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_repeats_its_call_answers_each_question_where_the_run_stands() {
+    let bench = Bench::with(&[("choose", ASKING)]).await;
+    let mut answers = BTreeMap::new();
+    let mut rounds = 0;
+    let outcome = loop {
+        rounds += 1;
+        let caller = Arc::new(Asked { answers: answers.clone(), repeats: true });
+        match bench.call_through(caller, "ann", "choose", json!({})).await {
+            Ok(outcome) => break outcome,
+            Err(error) => {
+                assert_eq!(error.kind, ErrorKind::InputRequired, "{error:?}");
+                let key = error.details[0].as_str().unwrap().to_owned();
+                answers.insert(key, json!(format!("answer {rounds}")));
+            }
+        }
+    };
+    assert_eq!(outcome.structured, Some(json!(["answer 1", "answer 2"])));
+    assert_eq!(bench.calls().iter().filter(|call| call.starts_with("count")).count(), 2, "{:?}", bench.calls());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_with_a_connection_answers_at_once_and_one_that_cannot_be_asked_fails_the_step() {
+    let bench = Bench::with(&[("choose", ASKING)]).await;
+    let answers = ["1.which", "2.which"].map(|key| (key.to_owned(), json!(key)));
+    let caller = Arc::new(Asked { answers: answers.into(), repeats: false });
+    let outcome = bench.call_through(caller, "ann", "choose", json!({})).await.unwrap();
+    assert_eq!(outcome.structured, Some(json!(["1.which", "2.which"])));
+    let error = bench.call("choose", json!({})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InputRequired);
+    assert!(error.message.contains("step 2 (`ask`) failed") && error.message.contains("elicitation"), "{error:?}");
 }

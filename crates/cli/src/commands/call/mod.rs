@@ -8,12 +8,17 @@ use sinew_api::{self as api, CallResult};
 use sinew_tool::ErrorKind;
 
 use crate::args::CallArgs;
-use crate::client::GatewayTarget;
+use crate::client::{GatewayTarget, Report};
 use crate::error::CliError;
 use crate::terminal::{Printer, TextStyle, clean, print, print_exact, print_json};
 use content::{ContentLine, plain};
 
 pub async fn run(args: CallArgs, printer: Printer) -> Result<(), CliError> {
+    run_reporting(args, printer, None).await
+}
+
+/// Makes a call and shows its answer. With `report`, what comes before the answer goes there.
+pub async fn run_reporting(args: CallArgs, printer: Printer, report: Option<Report<'_>>) -> Result<(), CliError> {
     let target = GatewayTarget::find(&args.reach)?;
     let mut client = target.connect().await?;
     let arguments = arguments::of(&args, &mut client).await?;
@@ -28,7 +33,7 @@ pub async fn run(args: CallArgs, printer: Printer) -> Result<(), CliError> {
     let before = consent::waiting_before(&mut client, &request).await;
     let answered = async {
         tokio::select! {
-            answered = client.post("/api/v1/call", &request) => answered,
+            answered = client.call(&request, report) => answered,
             never = consent::announce_waiting(&target, before) => never,
         }
     };

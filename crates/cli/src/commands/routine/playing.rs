@@ -24,7 +24,10 @@ pub(super) async fn play(
     log: StepLog<'_>,
 ) -> (RunReport, GatewayClient) {
     let host = CommandHost { client: tokio::sync::Mutex::new(client), confirmed, began: Instant::now(), log };
-    let report = sinew_steps::run(&routine.steps, &host, routine.scope(arguments), &LIMITS).await;
+    let mut report = sinew_steps::run(&routine.steps, &host, routine.scope(arguments), &LIMITS).await;
+    if report.failure.is_none() {
+        report.failure = routine.check_answer(report.returned.as_ref()).err();
+    }
     (report, host.client.into_inner())
 }
 

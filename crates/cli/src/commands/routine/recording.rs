@@ -9,8 +9,9 @@ use sinew_api::{Journal, JournalCall, RecordJournal};
 use sinew_routines::{DEVICE, RecordedCall, Routine, record};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
+use super::files::{check_name, new_folder, write_new};
+use super::log_step;
 use super::playing::{example_arguments, play};
-use super::{check_name, log_step, write_new};
 use crate::args::ReachArgs;
 use crate::client::{GatewayClient, GatewayTarget, encode};
 use crate::commands::tools;
@@ -35,9 +36,9 @@ pub(super) struct RecordArgs {
     /// Make it of calls that happened already, after the one with this id in the journal
     #[arg(long, value_name = "ID")]
     after: Option<u64>,
-    /// Where the file goes
-    #[arg(long, value_name = "DIR", default_value = "routines")]
-    folder: PathBuf,
+    /// Where the file goes; by default where the running gateway reads routines, else `routines` here
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
     /// Carry the new routine out once, with the recorded values
     #[arg(long)]
     replay: bool,
@@ -48,16 +49,16 @@ pub(super) struct RecordArgs {
 pub(super) async fn run(args: RecordArgs, printer: Printer) -> Result<(), CliError> {
     check_name(&args.name)?;
     let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
-    let after = match args.after {
-        Some(after) => after,
-        None => wait_for_the_end(&mut client).await?,
+    let folder = new_folder(args.folder.clone(), &args.reach).await?;
+    let calls = match args.after {
+        Some(after) => recorded_calls(&mut client, &args, after).await?,
+        None => record_calls(&mut client, &args).await?,
     };
-    let calls = recorded_calls(&mut client, &args, after).await?;
     let text = record(&args.name, &calls).map_err(|why| CliError::new(CliErrorKind::ChecksFailed, why))?;
     let routine = Routine::read(&args.name, &text).map_err(|problem| {
         CliError::new(CliErrorKind::ChecksFailed, format!("what was recorded is no routine: {problem}"))
     })?;
-    let path = write_new(&args.folder, &args.name, &text)?;
+    let path = write_new(&folder, &args.name, &text)?;
     match printer.is_json() {
         true => print_json(&json!({"file": path, "calls": calls.len(), "steps": routine.steps.len()})),
         false => print(&page(&path, &text, calls.len(), args.replay, printer)),
@@ -68,9 +69,23 @@ pub(super) async fn run(args: RecordArgs, printer: Printer) -> Result<(), CliErr
     Ok(())
 }
 
-/// Keeps the journal on until somebody presses Enter; returns the id of the last call before.
-async fn wait_for_the_end(client: &mut GatewayClient) -> Result<u64, CliError> {
-    let lease = RecordJournal { seconds: LEASE_S };
+/// Keeps the journal on until somebody presses Enter; returns the calls since.
+async fn record_calls(client: &mut GatewayClient, args: &RecordArgs) -> Result<Vec<RecordedCall>, CliError> {
+    // Two people may record under the same name.
+    let name = format!("{}-{}", args.name, std::process::id());
+    let waited = wait_for_the_end(client, &name).await;
+    let calls = match waited {
+        Ok(after) => recorded_calls(client, args, after).await,
+        Err(error) => Err(error),
+    };
+    // It ends by itself if this does not come through.
+    let _ = client.post::<Journal>("/api/v1/journal", &RecordJournal { seconds: 0, name: Some(name) }).await;
+    calls
+}
+
+/// Returns the id of the last call before.
+async fn wait_for_the_end(client: &mut GatewayClient, name: &str) -> Result<u64, CliError> {
+    let lease = RecordJournal { seconds: LEASE_S, name: Some(name.to_owned()) };
     let begun: Journal = client.post("/api/v1/journal", &lease).await?;
     eprintln!("Recording. Make the calls now, with any client or with `sinew call`.\nPress Enter when they are done.");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();

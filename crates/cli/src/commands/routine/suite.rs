@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use futures_util::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 use sinew_api::Devices;
-use sinew_routines::{Routine, is_routine_name};
+use sinew_routines::{DEVICE_PARAMETER, Routine, is_routine_name};
 use sinew_steps::{RunReport, SuiteCase, to_html, to_junit};
 use sinew_tool::{ErrorKind, ToolError};
 
@@ -16,17 +16,14 @@ use super::playing::{example_arguments, play};
 use crate::args::ReachArgs;
 use crate::client::{GatewayClient, GatewayTarget};
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, TextStyle, clean, print, print_json};
-
-/// The parameter by which a routine takes the device that it runs on.
-const DEVICE: &str = "device";
+use crate::terminal::{Printer, TextStyle, clean, print, print_json, say};
 
 #[derive(Debug, Args)]
 pub(super) struct SuiteArgs {
     /// Directory of routines
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Run on this device, or on all with a label (`label:ci`). Such routines have a parameter `device`
+    /// Run on this device, or on all with a label (`label:ci`): what has a parameter `device`
     #[arg(long, value_name = "DEVICE")]
     on: Vec<String>,
     /// Try a routine that failed so many times more, if it says that it is idempotent
@@ -52,15 +49,13 @@ pub(super) async fn run(args: SuiteArgs, printer: Printer) -> Result<(), CliErro
     let routines = load(&args.directory)?;
     let target = GatewayTarget::find(&args.reach)?;
     let devices = find_devices(&mut target.connect().await?, &args.on).await?;
-    let (directed, fixed): (Vec<Loaded>, Vec<Loaded>) = routines.into_iter().partition(is_directed);
-    let mut lanes: Vec<(String, Vec<Loaded>)> =
-        devices.into_iter().map(|device| (device, directed.clone())).filter(|(_, list)| !list.is_empty()).collect();
-    if lanes.is_empty() && !directed.is_empty() {
-        let message = format!("`{}` takes a device; say which with --on DEVICE or --on label:NAME", directed[0].0);
-        return Err(CliError::new(CliErrorKind::Usage, message));
-    }
-    if !fixed.is_empty() {
-        lanes.push((String::new(), fixed));
+    let lanes = lanes(routines, devices)?;
+    let unbound: Vec<String> = unbound(&lanes, !args.on.is_empty());
+    for name in &unbound {
+        say(&format!(
+            "{name} runs once, where its steps say, and not on each device of --on: it has no parameter \
+             `{DEVICE_PARAMETER}`. Add one to the file, and write `device: \"${{{DEVICE_PARAMETER}}}\"` in its steps."
+        ));
     }
     let played = lanes.into_iter().map(|(device, list)| play_lane(device, list, &target, &args, printer));
     let played: Result<Vec<Vec<SuiteCase>>, CliError> = join_all(played).await.into_iter().collect();
@@ -68,7 +63,46 @@ pub(super) async fn run(args: SuiteArgs, printer: Printer) -> Result<(), CliErro
     let title = args.directory.display().to_string();
     write(args.junit.as_deref(), || to_junit(&cases))?;
     write(args.html.as_deref(), || to_html(&title, &cases))?;
-    summary(&cases, printer)
+    summary(&cases, &unbound, printer)
+}
+
+/// The routines of each device, and under no name those that run once: where their steps or their default say.
+fn lanes(routines: Vec<Loaded>, devices: Vec<String>) -> Result<Vec<(String, Vec<Loaded>)>, CliError> {
+    let is_directed = |(_, routine): &Loaded| routine.as_ref().is_ok_and(|routine| device_of(routine).is_some());
+    let (directed, mut fixed): (Vec<Loaded>, Vec<Loaded>) = routines.into_iter().partition(is_directed);
+    let mut lanes = Vec::new();
+    match devices.is_empty() {
+        false if !directed.is_empty() => {
+            lanes.extend(devices.into_iter().map(|device| (device, directed.clone())));
+        }
+        false => {}
+        true => {
+            let needs_device = |(_, routine): &&Loaded| {
+                routine.as_ref().is_ok_and(|routine| device_of(routine).is_some_and(|own| own.get("default").is_none()))
+            };
+            if let Some((name, _)) = directed.iter().find(needs_device) {
+                let message = format!("`{name}` takes a device; say which with --on DEVICE or --on label:NAME");
+                return Err(CliError::new(CliErrorKind::Usage, message));
+            }
+            fixed.extend(directed);
+            fixed.sort_by(|(one, _), (other, _)| one.cmp(other));
+        }
+    }
+    if !fixed.is_empty() {
+        lanes.push((String::new(), fixed));
+    }
+    Ok(lanes)
+}
+
+/// The parameter by which a routine takes its device.
+fn device_of(routine: &Routine) -> Option<&Value> {
+    routine.tool.properties()?.get(DEVICE_PARAMETER)
+}
+
+/// The routines that run once though devices were named.
+fn unbound(lanes: &[(String, Vec<Loaded>)], has_devices: bool) -> Vec<String> {
+    let fixed = lanes.iter().filter(|(lane, _)| has_devices && lane.is_empty()).flat_map(|(_, list)| list);
+    fixed.filter(|(_, routine)| routine.is_ok()).map(|(name, _)| name.clone()).collect()
 }
 
 /// All files of the directory, in the order of their names.
@@ -88,11 +122,6 @@ fn load(directory: &Path) -> Result<Vec<Loaded>, CliError> {
     }
     let name = |path: &PathBuf| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(paths.iter().map(|path| (name(path), Routine::load(path).map(Arc::new))).collect())
-}
-
-fn is_directed((_, routine): &Loaded) -> bool {
-    let has_device = |routine: &Arc<Routine>| routine.tool.properties().is_some_and(|own| own.contains_key(DEVICE));
-    routine.as_ref().is_ok_and(has_device)
 }
 
 async fn find_devices(client: &mut GatewayClient, on: &[String]) -> Result<Vec<String>, CliError> {
@@ -152,7 +181,7 @@ async fn play_one(
     confirmed: bool,
 ) -> (RunReport, GatewayClient) {
     let prepared = routine.as_ref().map_err(Clone::clone).and_then(|routine| {
-        let device = (!lane.is_empty()).then(|| (DEVICE.to_owned(), json!(lane)));
+        let device = (!lane.is_empty()).then(|| (DEVICE_PARAMETER.to_owned(), json!(lane)));
         Ok((routine, example_arguments(routine, device.into_iter().collect())?))
     });
     match prepared {
@@ -188,12 +217,12 @@ fn write(path: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), CliEr
     std::fs::write(path, text()).map_err(failed)
 }
 
-fn summary(cases: &[SuiteCase], printer: Printer) -> Result<(), CliError> {
+fn summary(cases: &[SuiteCase], unbound: &[String], printer: Printer) -> Result<(), CliError> {
     let failed = cases.iter().filter(|case| case.report.failure.is_some()).count();
     if printer.is_json() {
         let case =
             |case: &SuiteCase| json!({"device": case.lane, "routine": case.name, "report": case.report.to_json()});
-        print_json(&json!({"cases": cases.iter().map(case).collect::<Vec<_>>(), "failed": failed}));
+        print_json(&json!({"cases": cases.iter().map(case).collect::<Vec<_>>(), "failed": failed, "unbound": unbound}));
     }
     match failed {
         0 => Ok(()),
