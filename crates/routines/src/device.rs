@@ -13,6 +13,7 @@ use sinew_tool::{
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 
+use crate::clock::RunClock;
 use crate::host::RunHost;
 use crate::questions::RunCaller;
 use crate::routine::{LIMITS, Routine};
@@ -111,7 +112,8 @@ impl RoutinesDevice {
         let began = Instant::now();
         if is_new {
             let calls = nested.within(LIMITS.time, Arc::new(RunCaller::new(run.clone(), caller.clone())));
-            let host = RunHost { run: run.clone(), calls, caller: caller.clone(), began, done: Default::default() };
+            let clock = RunClock::start(run.cancel.clone());
+            let host = RunHost { run: run.clone(), calls, caller: caller.clone(), clock, done: Default::default() };
             tokio::spawn(host.carry_out(routine, args));
         }
         let waiting = WaitingCaller::new(run.clone());

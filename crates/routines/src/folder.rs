@@ -1,6 +1,6 @@
 //! A directory of routines, followed while the gateway runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -121,17 +121,53 @@ impl Folder {
         is_changed
     }
 
-    /// The routines in their last good form.
+    /// The routines in their last good form, without those that call themselves through others.
     fn book(&self) -> RoutineBook {
+        let circles = self.circles();
         let good = |(name, file): (&String, &RoutineFile)| Some((name.clone(), file.good.clone()?));
-        self.files.iter().filter_map(good).collect()
+        self.files.iter().filter(|(name, _)| !circles.contains_key(name.as_str())).filter_map(good).collect()
     }
 
     fn problems(&self) -> Vec<String> {
         let too_many = format!("{} more files are not read; there may be {MAX_ROUTINES}", self.surplus);
         let problems = self.files.values().filter_map(|file| file.problem.clone());
-        problems.chain((self.surplus > 0).then_some(too_many)).collect()
+        let circles = self.circles().into_iter().map(|(name, (line, path))| {
+            format!("{name}.md: line {line}: it calls itself without end: {}", path.join(", "))
+        });
+        problems.chain(circles).chain((self.surplus > 0).then_some(too_many)).collect()
     }
+
+    /// The routines that come back to themselves: the line of the call that leads there, and the way.
+    fn circles(&self) -> BTreeMap<&str, (usize, Vec<&str>)> {
+        let calls: BTreeMap<&str, Vec<(usize, &str)>> = self
+            .files
+            .iter()
+            .filter_map(|(name, file)| {
+                let called: Vec<_> =
+                    file.good.as_ref()?.routines().filter(|(_, to)| self.files.contains_key(*to)).collect();
+                (!called.is_empty()).then_some((name.as_str(), called))
+            })
+            .collect();
+        calls.keys().filter_map(|name| Some((*name, way_back(name, &calls)?))).collect()
+    }
+}
+
+/// How a routine comes back to itself: the line of the first call, and all that are called on the way.
+fn way_back<'a>(start: &'a str, calls: &BTreeMap<&'a str, Vec<(usize, &'a str)>>) -> Option<(usize, Vec<&'a str>)> {
+    let mut seen = BTreeSet::new();
+    let first = calls.get(start)?.iter().map(|(line, to)| (*line, vec![*to]));
+    let mut open: Vec<(usize, Vec<&str>)> = first.collect();
+    while let Some((line, path)) = open.pop() {
+        let last = *path.last()?;
+        if last == start {
+            return Some((line, path));
+        }
+        if seen.insert(last) {
+            let next = calls.get(last).into_iter().flatten();
+            open.extend(next.map(|(_, to)| (line, path.iter().copied().chain([*to]).collect())));
+        }
+    }
+    None
 }
 
 impl RoutineFile {

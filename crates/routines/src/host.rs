@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use sinew_steps::{RunReport, StepHost, StepRecord};
+use sinew_steps::{RunReport, StepClock, StepHost, StepRecord};
 use sinew_tool::{Args, BoxFuture, Caller, ErrorKind, LogLevel, NestedCalls, Outcome, PlannedCall, ToolError};
-use tokio::time::Instant;
 
+use crate::clock::RunClock;
 use crate::routine::{LIMITS, Routine};
 use crate::runs::{Run, RunState};
 
@@ -19,7 +19,7 @@ pub(crate) struct RunHost {
     pub(crate) run: Arc<Run>,
     pub(crate) calls: Arc<dyn NestedCalls>,
     pub(crate) caller: Arc<dyn Caller>,
-    pub(crate) began: Instant,
+    pub(crate) clock: RunClock,
     pub(crate) done: std::sync::atomic::AtomicU32,
 }
 
@@ -32,7 +32,7 @@ impl RunHost {
             Ok(()) => sinew_steps::run(&routine.steps, &self, scope, &LIMITS).await,
             Err(failure) => RunReport { failure: Some(failure), ..RunReport::default() },
         };
-        self.run.set(RunState::Ended(Arc::new(without_answers(report))));
+        self.run.set(RunState::Ended(Arc::new(report)));
     }
 
     /// Waits until a person has decided about these calls, where one must. Nothing is sent meanwhile.
@@ -56,7 +56,7 @@ impl RunHost {
                 }
             };
             match agreed {
-                Err(error) if error.kind == ErrorKind::ApprovalNeeded && self.began.elapsed() < LIMITS.time => {
+                Err(error) if error.kind == ErrorKind::ApprovalNeeded && self.clock.elapsed() < LIMITS.time => {
                     let approval = error.details["approval"].as_str().unwrap_or_default();
                     let how = format!(" (`sinew approvals approve {approval}`)");
                     self.wait(tool, if approval.is_empty() { String::new() } else { how });
@@ -76,15 +76,6 @@ impl RunHost {
     fn wait(&self, tool: &str, how: String) {
         self.run.set(RunState::Waiting { tool: tool.to_owned(), why: how });
     }
-}
-
-/// What is remembered of a run: its answer, and which steps were done.
-fn without_answers(mut report: RunReport) -> RunReport {
-    for step in &mut report.steps {
-        step.outcome = std::mem::replace(&mut step.outcome, Ok(Outcome::default())).map(|_| Outcome::default());
-        (step.before, step.after) = (None, None);
-    }
-    report
 }
 
 fn cancelled(when: &str) -> ToolError {
@@ -116,21 +107,17 @@ impl StepHost for RunHost {
         })
     }
 
-    fn pause(&self, time: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            tokio::select! {
-                () = tokio::time::sleep(time) => {}
-                () = self.run.cancel.cancelled() => {}
-            }
-        })
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+    fn clock(&self) -> &dyn StepClock {
+        &self.clock
     }
 
     fn check(&self) -> Result<(), ToolError> {
         if self.run.cancel.is_cancelled() { Err(cancelled("before")) } else { Ok(()) }
+    }
+
+    /// What is remembered of a run is its answer, and which steps were done.
+    fn keeps_answers(&self) -> bool {
+        false
     }
 
     fn stepped(&self, step: &StepRecord) {

@@ -7,6 +7,7 @@
 
 #![warn(unreachable_pub)]
 
+mod clock;
 mod device;
 mod fitting;
 mod folder;
@@ -18,6 +19,7 @@ mod runs;
 mod template;
 mod yaml;
 
+pub use clock::RunClock;
 pub use device::{DEVICE, is_routine_name};
 pub use fitting::misfits;
 pub use folder::{EffectOf, run};

@@ -113,12 +113,6 @@ impl Routine {
             let line = yaml.lines.get(&pointer_of(&error.at)).copied().unwrap_or(1);
             at(first_line + line - 1, error.to_string())
         })?;
-        let is_own = |call: &WrittenCall<'_>| {
-            call.tool == name && call.device.is_none_or(|device| device.as_str() == Some(DEVICE))
-        };
-        if steps.calls().iter().any(is_own) {
-            return Err(at(first_line, format!("`{name}` calls itself, which never ends; call another routine")));
-        }
         tool.uses = uses(&steps);
         tool.steps = StepSource::Tool(Arc::new(yaml.value));
         let lines = steps.calls().into_iter().map(|call| {
@@ -126,7 +120,19 @@ impl Routine {
             (call.at, first_line + line - 1)
         });
         let lines = lines.collect();
-        Ok(Routine { tool, steps, lines })
+        let routine = Routine { tool, steps, lines };
+        let own = routine.routines().find(|(_, called)| *called == name).map(|(line, _)| line);
+        match own {
+            None => Ok(routine),
+            Some(line) => Err(at(line, format!("`{name}` calls itself, which never ends; call another routine"))),
+        }
+    }
+
+    /// The names of tools that it calls and that are routines if there are some of these names, with the line of each.
+    pub(crate) fn routines(&self) -> impl Iterator<Item = (usize, &str)> {
+        let is_routine =
+            |call: &WrittenCall<'_>| call.device.is_none_or(|device| self.known_device(device) == Some(DEVICE));
+        self.steps.calls().into_iter().filter(is_routine).map(|call| (self.line_of(&call), call.tool))
     }
 
     /// The line of a call that is written in the steps.

@@ -15,4 +15,4 @@ mod template;
 pub use condition::Condition;
 pub use grammar::{Limits, Step, StepKind, Steps, StepsError, WrittenCall};
 pub use report::{Observation, RunReport, StepRecord, SuiteCase, to_html, to_junit};
-pub use run::{StepHost, run};
+pub use run::{StepClock, StepHost, run};

@@ -104,6 +104,13 @@ impl StepRecord {
         }
     }
 
+    /// The same without what was answered and seen.
+    pub(crate) fn without_answer(mut self) -> StepRecord {
+        self.outcome = self.outcome.map(|_| Outcome::default());
+        (self.before, self.after) = (None, None);
+        self
+    }
+
     fn to_json(&self) -> Value {
         let after = self.after.as_ref().map(|seen| {
             let picture = seen.picture.as_ref().map(Content::to_json);

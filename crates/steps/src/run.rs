@@ -10,6 +10,14 @@ use crate::grammar::{Limits, Step, StepKind, Steps};
 use crate::report::{Observation, RunReport, StepRecord};
 use crate::template;
 
+/// The time of a run.
+pub trait StepClock: Send + Sync {
+    fn pause(&self, time: Duration) -> BoxFuture<'_, ()>;
+
+    /// Since the run began.
+    fn elapsed(&self) -> Duration;
+}
+
 /// Makes the calls of steps, and knows the time.
 pub trait StepHost: Send + Sync {
     fn call<'a>(
@@ -19,10 +27,7 @@ pub trait StepHost: Send + Sync {
         arguments: &'a Args,
     ) -> BoxFuture<'a, Result<Outcome, ToolError>>;
 
-    fn pause(&self, time: Duration) -> BoxFuture<'_, ()>;
-
-    /// Since the run began.
-    fn elapsed(&self) -> Duration;
+    fn clock(&self) -> &dyn StepClock;
 
     /// Whether the run may go on; asked before every step and every look.
     fn check(&self) -> Result<(), ToolError> {
@@ -32,23 +37,31 @@ pub trait StepHost: Send + Sync {
     /// A step was carried out, or failed.
     fn stepped(&self, _step: &StepRecord) {}
 
+    /// Whether the report has what each step answered. Many steps may answer much.
+    fn keeps_answers(&self) -> bool {
+        true
+    }
+
     /// What there is to see after a step, for a report. `None` where nobody asked for one, or there is nothing.
     fn observe<'a>(&'a self, _device: Option<&'a str>) -> BoxFuture<'a, Option<Observation>> {
         Box::pin(std::future::ready(None))
     }
 }
 
+/// Answers that later steps may refer to, in bytes: a thousand screens.
+const MAX_KEPT: usize = 16 << 20;
+
 /// Between two looks while a condition does not hold yet.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Runs steps to their end, their `return`, or the first failure. `scope` holds the values of the known names.
 pub async fn run(steps: &Steps, host: &dyn StepHost, scope: Map<String, Value>, limits: &Limits) -> RunReport {
-    let mut runner = Runner { host, limits, scope, executed: 0, screen: None, report: RunReport::default() };
+    let mut runner = Runner { host, limits, scope, kept: 0, executed: 0, screen: None, report: RunReport::default() };
     match runner.list(&steps.list, "").await {
         Ok(returned) => runner.report.returned = returned,
         Err(failed) => runner.report.failure = Some(failed),
     }
-    runner.report.took = host.elapsed();
+    runner.report.took = host.clock().elapsed();
     runner.report
 }
 
@@ -56,6 +69,8 @@ struct Runner<'a> {
     host: &'a dyn StepHost,
     limits: &'a Limits,
     scope: Map<String, Value>,
+    /// About the bytes of the answers in `scope`.
+    kept: usize,
     executed: usize,
     /// The screen after the last step.
     screen: Option<String>,
@@ -78,7 +93,7 @@ impl Runner<'_> {
 
     async fn step(&mut self, step: &Step, at: &str) -> Result<Option<Value>, ToolError> {
         self.executed += 1;
-        let started = self.host.elapsed();
+        let started = self.host.clock().elapsed();
         let within_limits = self.check_limits(started);
         let what = match &step.kind {
             StepKind::Call { tool, .. } => tool.clone(),
@@ -105,10 +120,11 @@ impl Runner<'_> {
             Ok((outcome, returned)) => (Ok(outcome), Ok(returned)),
             Err(error) => (Err(error.clone()), Err(error)),
         };
-        let took = self.host.elapsed().saturating_sub(started);
+        let took = self.host.clock().elapsed().saturating_sub(started);
         let kind = step.kind.word();
         let record = StepRecord { at: at.to_owned(), kind, what, started, took, outcome, before, after };
         self.host.stepped(&record);
+        let record = if self.host.keeps_answers() { record } else { record.without_answer() };
         self.report.steps.push(record);
         result
     }
@@ -137,7 +153,7 @@ impl Runner<'_> {
                 let outcome = self.host.call(device.as_deref(), tool, &arguments).await?;
                 if let Some(name) = save {
                     let value = outcome.structured.clone().unwrap_or_else(|| json!({"text": outcome.joined_text()}));
-                    self.scope.insert(name.clone(), value);
+                    self.keep(name, value)?;
                 }
                 Ok((outcome, None))
             }
@@ -146,8 +162,8 @@ impl Runner<'_> {
                 nothing("as expected".to_owned())
             }
             StepKind::Wait { time } => {
-                let left = self.limits.time.saturating_sub(self.host.elapsed());
-                self.host.pause((*time).min(left)).await;
+                let left = self.limits.time.saturating_sub(self.host.clock().elapsed());
+                self.host.clock().pause((*time).min(left)).await;
                 self.host.check()?;
                 nothing(format!("waited {} ms", time.as_millis()))
             }
@@ -194,13 +210,13 @@ impl Runner<'_> {
     }
 
     async fn expect(&mut self, condition: &Condition, within: Duration) -> Result<(), ToolError> {
-        let deadline = (self.host.elapsed() + within).min(self.limits.time);
+        let deadline = (self.host.clock().elapsed() + within).min(self.limits.time);
         loop {
             let Err(why) = self.holds(condition).await? else { return Ok(()) };
-            if self.host.elapsed() >= deadline {
+            if self.host.clock().elapsed() >= deadline {
                 return Err(ToolError::new(ErrorKind::ActionFailed, format!("not as expected: {why}")));
             }
-            self.host.pause(PAUSE).await;
+            self.host.clock().pause(PAUSE).await;
             self.host.check()?;
         }
     }
@@ -276,6 +292,18 @@ impl Runner<'_> {
         }
     }
 
+    /// Keeps an answer for later steps.
+    fn keep(&mut self, name: &str, value: Value) -> Result<(), ToolError> {
+        let before = self.scope.get(name).map_or(0, template::weigh);
+        self.kept = (self.kept + template::weigh(&value)).saturating_sub(before);
+        if self.kept > MAX_KEPT {
+            let message = format!("the answers that are kept with `as` have more than {} MiB", MAX_KEPT >> 20);
+            return Err(ToolError::new(ErrorKind::TooLarge, message));
+        }
+        self.scope.insert(name.to_owned(), value);
+        Ok(())
+    }
+
     fn fill(&self, value: &Value) -> Result<Value, ToolError> {
         template::fill(value, &self.scope).map_err(wrong)
     }
@@ -319,12 +347,19 @@ mod tests {
                 "list" => Ok(Outcome::json(json!({"names": ["a", "b", "c"]}))),
                 "find_elements" if calls.len() > self.appears_after => Ok(Outcome::json(json!({"elements": [{}]}))),
                 "find_elements" => Ok(Outcome::json(json!({"elements": []}))),
+                "much" => Ok(Outcome::json(json!({"text": "x".repeat(1 << 20)}))),
                 "fail" => Err(ToolError::new(ErrorKind::ActionFailed, "it broke")),
                 _ => Ok(Outcome::text("done")),
             };
             Box::pin(std::future::ready(answer))
         }
 
+        fn clock(&self) -> &dyn StepClock {
+            self
+        }
+    }
+
+    impl StepClock for Desk {
         fn pause(&self, time: Duration) -> BoxFuture<'_, ()> {
             *self.now.lock().unwrap() += time;
             Box::pin(std::future::ready(()))
@@ -363,6 +398,17 @@ mod tests {
         assert_eq!(calls, ["lamp:list {}", "use {\"it\":\"a!\"}", "skip {}", "use {\"it\":\"c!\"}"]);
         let at: Vec<&str> = report.steps.iter().map(|step| step.at.as_str()).collect();
         assert_eq!(at, ["1", "2[1].1.else.1", "2[2].1.then.1", "2[3].1.else.1", "3"]);
+    }
+
+    #[test]
+    fn answers_that_are_kept_are_bounded_and_the_same_name_keeps_one() {
+        let named = |name: &dyn Fn(usize) -> String| -> Value {
+            (0..20).map(|nth| json!({"call": "much", "as": name(nth)})).collect()
+        };
+        let report = play(&Desk::default(), named(&|nth| format!("a{nth}")));
+        let failure = report.failure.expect("too much");
+        assert!(failure.kind == ErrorKind::TooLarge && failure.message.contains("16 MiB"), "{failure:?}");
+        assert_eq!(play(&Desk::default(), named(&|_| "a".to_owned())).failure, None);
     }
 
     #[test]

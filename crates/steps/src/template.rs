@@ -76,7 +76,7 @@ impl Filler<'_> {
 }
 
 /// About the bytes that a value takes.
-fn weigh(value: &Value) -> usize {
+pub(crate) fn weigh(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 16,
         Value::Array(items) => 16 + items.iter().map(weigh).sum::<usize>(),

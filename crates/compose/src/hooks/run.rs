@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, json};
 use sinew_gateway::{Gateway, Principal, Request, StoredEvent, Update};
-use sinew_steps::{RunReport, StepHost};
+use sinew_steps::{RunReport, StepClock, StepHost};
 use sinew_tool::{Args, BoxFuture, ErrorKind, Outcome, ToolError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -126,7 +126,7 @@ impl RunningHook {
         let name = &self.plan.config.name;
         let shown = json!({"device": event.device, "topic": event.topic, "body": event.body, "at": event.at});
         let scope = Map::from_iter([(EVENT.to_owned(), shown.clone())]);
-        let host = HookHost { hook: self, began: Instant::now() };
+        let host = HookHost { hook: self, clock: sinew_routines::RunClock::default() };
         let report: RunReport = sinew_steps::run(&self.plan.steps, &host, scope, &LIMITS).await;
         let done = match (&report.failure, &self.plan.webhook, &report.returned) {
             (Some(failure), _, _) => Err(failure.message.clone()),
@@ -145,7 +145,7 @@ impl RunningHook {
 /// Makes the calls of a hook.
 struct HookHost<'h> {
     hook: &'h RunningHook,
-    began: Instant,
+    clock: sinew_routines::RunClock,
 }
 
 impl StepHost for HookHost<'_> {
@@ -166,11 +166,7 @@ impl StepHost for HookHost<'_> {
         })
     }
 
-    fn pause(&self, time: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(time))
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+    fn clock(&self) -> &dyn StepClock {
+        &self.clock
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use sinew_steps::{Limits, Observation, RunReport, StepHost, StepRecord, Steps, WrittenCall};
+use sinew_steps::{Limits, Observation, RunReport, StepClock, StepHost, StepRecord, Steps, WrittenCall};
 use sinew_tool::outcome::ResourceBody;
 use sinew_tool::{Args, BoxFuture, Content, ErrorKind, LOOK, Outcome, PlannedCall, ToolAccess, ToolError};
 use tokio::time::Instant;
@@ -133,12 +133,8 @@ impl StepHost for PhoneSteps<'_> {
         })
     }
 
-    fn pause(&self, time: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(time))
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.started.elapsed()
+    fn clock(&self) -> &dyn StepClock {
+        self
     }
 
     fn observe<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Option<Observation>> {
@@ -155,6 +151,16 @@ impl StepHost for PhoneSteps<'_> {
                 Err(error) => Observation { screen: unreadable(&error), picture: None },
             })
         })
+    }
+}
+
+impl StepClock for PhoneSteps<'_> {
+    fn pause(&self, time: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::time::sleep(time))
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
     }
 }
 

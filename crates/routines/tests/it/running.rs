@@ -410,3 +410,36 @@ async fn a_caller_with_a_connection_answers_at_once_and_one_that_cannot_be_asked
     assert_eq!(error.kind, ErrorKind::InputRequired);
     assert!(error.message.contains("step 2 (`ask`) failed") && error.message.contains("elicitation"), "{error:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn loops_within_loops_end_at_the_limit_of_steps() {
+    let items = format!("[{}]", vec!["1"; 200].join(", "));
+    let steps = format!(
+        "- each: {items}\n  do:\n    - each: {items}\n      do:\n        - each: {items}\n          do:\n            - call: status"
+    );
+    let bench = Bench::with(&[("bomb", &steps)]).await;
+    let error = bench.call("bomb", json!({})).await.unwrap_err();
+    assert!(error.kind == ErrorKind::TooLarge && error.message.contains("more than 2000 steps"), "{error:?}");
+    assert!(bench.calls().len() < 2_000);
+}
+
+#[tokio::test]
+async fn routines_that_call_each_other_in_a_circle_are_not_offered() {
+    let mut bench = Bench::with(&[
+        ("one", "- wait: 1\n- call: two\n  device: routines"),
+        ("two", "- call: three\n  device: routines"),
+        ("three", "- call: one\n  device: routines"),
+        ("outside", "- call: one\n  device: routines"),
+    ])
+    .await;
+    let names = |bench: &Bench| -> Vec<String> { bench.device.tools().iter().map(|tool| tool.name.clone()).collect() };
+    assert_eq!(names(&bench), ["outside", "get_run", "cancel_run", "save_routine"]);
+    let problems = bench.device.info().attributes["problems"].clone();
+    let about_one =
+        problems.as_array().unwrap().iter().filter_map(|text| text.as_str()).find(|text| text.starts_with("one.md"));
+    let line = routine_file("one", "- wait: 1").lines().position(|line| line == "- wait: 1").unwrap() + 2;
+    assert_eq!(about_one, Some(&*format!("one.md: line {line}: it calls itself without end: two, three, one")));
+    write(bench.folder.path(), "three", "- call: status");
+    assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Changed(_))));
+    assert!(names(&bench).contains(&"one".to_owned()));
+}

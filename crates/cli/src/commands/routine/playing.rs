@@ -1,13 +1,10 @@
 //! The steps of a file, carried out from here: each is an ordinary call with the token of the command line.
 
-use std::time::Duration;
-
 use serde_json::Value;
 use sinew_api::{CallRequest, CallResult};
-use sinew_routines::{LIMITS, Routine};
-use sinew_steps::{RunReport, StepHost, StepRecord};
+use sinew_routines::{LIMITS, Routine, RunClock};
+use sinew_steps::{RunReport, StepClock, StepHost, StepRecord};
 use sinew_tool::{Args, BoxFuture, Content, ErrorKind, Outcome, ToolError};
-use tokio::time::Instant;
 
 use crate::client::GatewayClient;
 use crate::error::{CliError, CliErrorKind};
@@ -23,7 +20,7 @@ pub(super) async fn play(
     confirmed: bool,
     log: StepLog<'_>,
 ) -> (RunReport, GatewayClient) {
-    let host = CommandHost { client: tokio::sync::Mutex::new(client), confirmed, began: Instant::now(), log };
+    let host = CommandHost { client: tokio::sync::Mutex::new(client), confirmed, clock: RunClock::default(), log };
     let mut report = sinew_steps::run(&routine.steps, &host, routine.scope(arguments), &LIMITS).await;
     if report.failure.is_none() {
         report.failure = routine.check_answer(report.returned.as_ref()).err();
@@ -34,7 +31,7 @@ pub(super) async fn play(
 struct CommandHost<'a> {
     client: tokio::sync::Mutex<GatewayClient>,
     confirmed: bool,
-    began: Instant,
+    clock: RunClock,
     log: StepLog<'a>,
 }
 
@@ -58,12 +55,8 @@ impl StepHost for CommandHost<'_> {
         })
     }
 
-    fn pause(&self, time: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(time))
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+    fn clock(&self) -> &dyn StepClock {
+        &self.clock
     }
 
     fn stepped(&self, step: &StepRecord) {
