@@ -122,6 +122,9 @@ impl StepHost for RunHost {
 
     fn stepped(&self, step: &StepRecord) {
         let page = self.run.note(step);
-        self.caller.log(LogLevel::Debug, json!({"run": self.run.id, "step": page}));
+        // Of a routine within another, the caller sees the one step that it is.
+        if !self.calls.is_part() {
+            self.caller.log(LogLevel::Debug, json!({"run": self.run.id, "step": page}));
+        }
     }
 }

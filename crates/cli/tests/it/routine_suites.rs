@@ -109,7 +109,10 @@ fn a_run_ends_with_its_gateway_and_the_audit_has_what_was_done() {
     let steps = "- call: self.get_relays\n  device: \"${device}\"\n- wait: 60000\n\
                  - call: self.read_sensors\n  device: \"${device}\"\n- return: {status: success}\n";
     std::fs::write(folder.join("slow.md"), routine("slow", "board-000001", steps)).expect("written");
-    let mut gateway = TestGateway::open("serve", state, &[]);
+    let config = state.path().join("sinew.toml");
+    std::fs::write(&config, "# Only defaults.\n").expect("written");
+    let config = config.display().to_string();
+    let mut gateway = TestGateway::open("serve", state, &["--config", &config]);
     let (url, token) = (gateway.devices_url().to_owned(), gateway.own_token());
     let board = ["sim", "board", "--kind", "relay", "--connect", &url, "--token", &token, "--first", "1"];
     let _board = Process::start(sinew(gateway.state.path()).args(board));
@@ -128,7 +131,7 @@ fn a_run_ends_with_its_gateway_and_the_audit_has_what_was_done() {
     assert!(!running.child.wait().expect("it ends").success());
 
     let TestGateway { state, .. } = gateway;
-    let gateway = TestGateway::open("serve", state, &[]);
+    let gateway = TestGateway::open("serve", state, &["--config", &config]);
     gateway.run(&["audit", "verify"]).ok();
     let done = gateway.json(&["audit", "--run", &id]);
     let tools: Vec<_> = done["records"].as_array().into_iter().flatten().map(|record| record["tool"].clone()).collect();
