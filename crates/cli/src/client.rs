@@ -234,7 +234,7 @@ impl GatewayClient {
                 match serde_json::from_slice(&line) {
                     Ok(CallLine::Result(result)) => return Ok(result),
                     Ok(CallLine::Error(error)) => {
-                        return Err(ToolError::from_object(&error).map_or_else(|| unexpected_line(), CliError::from));
+                        return Err(ToolError::from_object(&error).map_or_else(unexpected_line, CliError::from));
                     }
                     Ok(line @ (CallLine::Progress(_) | CallLine::Log(_))) => report(line),
                     Err(_) => return Err(unexpected_line()),
