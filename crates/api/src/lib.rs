@@ -11,6 +11,7 @@ mod document;
 mod health;
 mod policy;
 mod routes;
+mod servers;
 mod tokens;
 mod tools;
 
@@ -30,6 +31,7 @@ pub use policy::{
     PolicyWarning, PolicyWarnings, WaitingCall,
 };
 pub use routes::{Access, Method, Operation, Parameter, ROUTES, Route, find};
+pub use servers::{FoundServer, FoundServers, NewServer, Server, ServerSource, Servers};
 pub use tokens::{
     Audit, AuditCheck, AuditEntry, AuditProblem, CreatedToken, Journal, JournalCall, NewToken, RecordJournal, Token,
     TokenList, TokenRole,

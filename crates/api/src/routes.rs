@@ -3,9 +3,9 @@
 use crate::document::{BodySchema, body};
 use crate::{
     Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedToken, Decide,
-    DeviceSummary, Devices, Effects, Events, Explain, Explained, GatewayStatus, HealthStatus, Journal, Labels,
-    NewToken, Pin, PolicyWarnings, Readiness, RecordJournal, Rename, Token, TokenList, Tools, WaitingBoard,
-    WaitingBoards, WaitingCall,
+    DeviceSummary, Devices, Effects, Events, Explain, Explained, FoundServers, GatewayStatus, HealthStatus, Journal,
+    Labels, NewServer, NewToken, Pin, PolicyWarnings, Readiness, RecordJournal, Rename, Server, Servers, Token,
+    TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
 };
 
 /// Who may use a route. How a request proves it is up to the guard: by a bearer token today, later perhaps by a
@@ -88,6 +88,11 @@ pub enum Operation {
     Accept,
     Boards,
     Approve,
+    Servers,
+    AddServer,
+    RemoveServer,
+    FindServers,
+    ApproveServer,
     Tools,
     Call,
     Events,
@@ -191,6 +196,17 @@ pub const ROUTES: &[Route] = &[
     route(Operation::Approve, Post, "/api/v1/boards/approve", Admin, "approve a board")
         .takes(body::<Approve>())
         .gives(body::<WaitingBoard>()),
+    route(Operation::Servers, Get, "/api/v1/servers", Admin, "MCP servers that the gateway calls")
+        .gives(body::<Servers>()),
+    route(Operation::AddServer, Post, "/api/v1/servers", Admin, "add an MCP server by its URL")
+        .takes(body::<NewServer>())
+        .gives(body::<Server>()),
+    route(Operation::RemoveServer, Delete, "/api/v1/servers/{name}", Admin, "remove a server that was added")
+        .gives(body::<Server>()),
+    route(Operation::FindServers, Get, "/api/v1/found-servers", Admin, "look for MCP servers on the network")
+        .gives(body::<FoundServers>()),
+    route(Operation::ApproveServer, Post, "/api/v1/found-servers/{name}", Admin, "add a server that was found")
+        .gives(body::<Server>()),
     route(Operation::Tools, Get, "/api/v1/tools", Client, "the tools, or those of one device")
         .with(&[
             DEVICE,

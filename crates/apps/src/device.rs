@@ -150,6 +150,7 @@ fn info(serial: &str, installed: &InstalledPackage, offer: &AppOffer) -> DeviceI
         version: offer.version_name.clone(),
         status,
         instructions: offer.instructions.clone(),
+        labels: Vec::new(),
         attributes,
     }
 }

@@ -12,6 +12,7 @@ mod chaos;
 mod crowd;
 mod direct;
 mod fleet;
+mod gadgets;
 mod load;
 mod phones;
 mod plot;
@@ -97,6 +98,7 @@ pub enum Stage {
     Specifications,
     Voice,
     Routines,
+    Gadgets,
     Fleet(u32),
     Mqtt,
     Crowd(u32),
@@ -119,6 +121,7 @@ impl Stage {
             Stage::Specifications => "checking specifications",
             Stage::Voice => "relaying voices",
             Stage::Routines => "running routines",
+            Stage::Gadgets => "calling servers, lines and things",
             Stage::Fleet(_) => "gathering a fleet",
             Stage::Mqtt => "calling boards on MQTT",
             Stage::Crowd(_) => "gathering a crowd",
@@ -164,6 +167,7 @@ impl Bench {
                 Stage::Specifications,
                 Stage::Voice,
                 Stage::Routines,
+                Stage::Gadgets,
             ]
         });
         Ok(Bench { plan, stages, scratch: Scratch::new()?, report: Report::default(), seed, plot })
@@ -187,6 +191,7 @@ impl Bench {
             Stage::Specifications => specifications::measure(plan, scratch, report).await,
             Stage::Voice => voice::measure(plan, scratch, report).await,
             Stage::Routines => routines::measure(plan, scratch, report).await,
+            Stage::Gadgets => gadgets::measure(plan, scratch, report).await,
             Stage::Fleet(count) => fleet::measure(count, plan, scratch, report).await,
             Stage::Mqtt => fleet::measure_mqtt(plan, scratch, report).await,
             Stage::Crowd(count) => crowd::measure(count, plan, scratch, report).await,

@@ -94,6 +94,7 @@ impl BoardIdentity {
             version: String::new(),
             status: Status::Ready,
             instructions: None,
+            labels: Vec::new(),
             attributes: attributes.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect(),
         }
     }

@@ -53,6 +53,7 @@ pub(crate) fn receive<B>(
         version: String::new(),
         status: Status::Ready,
         instructions: None,
+        labels: Vec::new(),
         attributes: [("transport", json!("websocket")), ("address", json!(address.to_string()))]
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value))
@@ -149,6 +150,7 @@ mod tests {
             version: String::new(),
             status: Status::Ready,
             instructions: None,
+            labels: Vec::new(),
             attributes: Default::default(),
         };
         assert!(is_nameless(&info));

@@ -92,7 +92,7 @@ impl StartPage {
     }
 
     fn to_text(&self, printer: Printer, is_verbose: bool) -> String {
-        let mut text = format!("{}\n\n", printer.paint(TextStyle::Bold, &self.title));
+        let mut text = format!("{}\n", printer.paint(TextStyle::Bold, &self.title));
         text.push_str(&self.facts(printer, is_verbose));
         text.push('\n');
         if self.devices.is_empty() {
@@ -182,10 +182,19 @@ impl StartPage {
 
     fn table(&self, printer: Printer) -> String {
         let mut table = Table::new(["DEVICE", "KIND", "TOOLS"]).cut(&["TOOLS"]);
-        for device in &self.devices {
+        for (place, device) in self.devices.iter().enumerate() {
+            let is_same = |other: &&ListedDevice| other.kind == device.kind && other.tools == device.tools;
+            if self.devices[..place].iter().any(|other| is_same(&other)) {
+                continue;
+            }
+            // Equal devices share a line: the page has none to spare.
+            let id = match self.devices[place + 1..].iter().filter(is_same).count() {
+                0 => device.id.clone(),
+                more => format!("{} +{more}", device.id),
+            };
             let tools = format!("{}: {}", device.tools.len(), device.tools.join(", "));
             let cells = [device.kind.clone(), tools].map(|cell| (None, cell));
-            table.row([(Some(TextStyle::Good), device.id.clone())].into_iter().chain(cells));
+            table.row([(Some(TextStyle::Good), id)].into_iter().chain(cells));
         }
         printer.table(&table)
     }
@@ -304,6 +313,10 @@ mod tests {
                 device("board-ddee02", "companion", &board),
                 device("board-ddee03", "relay", &["self.relay.set", "self.read_sensors"]),
                 device("board-ddee04", "relay", &["self.relay.set", "self.read_sensors"]),
+                device("desk-lamp", "desk-lamp", &["get", "turn"]),
+                device("kiln", "kiln", &["set_target", "temperature"]),
+                device("plant", "plant", &["get_light", "water"]),
+                device("routines", "Routines", &["good_night"]),
                 device("shopping", "Shopping", &["add_item"]),
                 device("virtual-phone", "Virtual Phone", &["capture_screenshot", "get_screen", "open_app"]),
             ],

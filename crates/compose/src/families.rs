@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{ConfigProblem, GatewayConfig};
 use crate::hooks::{self, HookPlan};
+use crate::server_list::SharedServers;
 use crate::tasks::TaskGroup;
 
 /// The devices and hooks that a configuration names.
@@ -53,7 +54,7 @@ impl FamilyPlans {
 /// The families while the gateway runs.
 #[derive(Clone)]
 pub struct RunningFamilies {
-    servers: Arc<watch::Sender<Vec<ServerPlan>>>,
+    servers: SharedServers,
     serial: Arc<watch::Sender<Vec<SerialPlan>>>,
     things: Arc<watch::Sender<Vec<ThingPlan>>>,
     hooks: Arc<watch::Sender<Vec<HookPlan>>>,
@@ -62,26 +63,38 @@ pub struct RunningFamilies {
 impl RunningFamilies {
     pub(crate) fn spawn(
         plans: FamilyPlans,
+        (servers, followed): (SharedServers, watch::Receiver<Vec<ServerPlan>>),
         gateway: &Gateway,
         boards: &Boards,
         tasks: &mut TaskGroup,
     ) -> RunningFamilies {
         let (announce, known) = (gateway.announce(), Arc::new(gateway.clone()));
         let run = move |plan, end| sinew_servers::run(plan, known.clone(), announce.clone(), end);
-        let servers = follow(plans.servers, run, tasks);
-        let boards = boards.clone();
-        let run = move |plan, end| sinew_serial::run(plan, PortTree::default(), boards.clone(), end);
+        tasks.spawn(|shutdown| keep(followed, run, shutdown));
+        let (boards, announce, known) = (boards.clone(), gateway.announce(), Arc::new(gateway.clone()));
+        let run = move |plan, end| {
+            sinew_serial::run(plan, PortTree::default(), boards.clone(), known.clone(), announce.clone(), end)
+        };
         let serial = follow(plans.serial, run, tasks);
-        let announce = gateway.announce();
-        let things = follow(plans.things, move |plan, end| sinew_things::run(plan, announce.clone(), end), tasks);
+        let (announce, known) = (gateway.announce(), Arc::new(gateway.clone()));
+        let run = move |plan, end| sinew_things::run(plan, known.clone(), announce.clone(), end);
+        let things = follow(plans.things, run, tasks);
         let gateway = gateway.clone();
         let hooks = follow(plans.hooks, move |plan, end| hooks::run(plan, gateway.clone(), end), tasks);
         RunningFamilies { servers, serial, things, hooks }
     }
 
+    /// Takes further devices.
+    pub fn add(&self, plans: FamilyPlans) {
+        self.servers.add_configured(plans.servers);
+        self.serial.send_modify(|lines| lines.extend(plans.serial));
+        self.things.send_modify(|things| things.extend(plans.things));
+        self.hooks.send_modify(|hooks| hooks.extend(plans.hooks));
+    }
+
     /// Takes other devices; those that did not change stay connected.
     pub fn set(&self, plans: FamilyPlans) {
-        self.servers.send_replace(plans.servers);
+        self.servers.set_configured(plans.servers);
         self.serial.send_replace(plans.serial);
         self.things.send_replace(plans.things);
         self.hooks.send_replace(plans.hooks);

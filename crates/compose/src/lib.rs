@@ -18,6 +18,7 @@ pub mod relay;
 pub mod reload;
 mod seals;
 pub mod server;
+mod server_list;
 pub mod state;
 mod tasks;
 

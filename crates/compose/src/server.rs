@@ -14,6 +14,7 @@ use sinew_front::dialout::{self, EndpointAddress};
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{Gateway, OpenError, Shape};
 use sinew_phones::adb;
+use sinew_servers::FindSettings;
 use sinew_tool::{DeviceKey, ToolUse};
 use tokio::net::{TcpListener, TcpSocket, UdpSocket};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,7 @@ use crate::families::{FamilyPlans, RunningFamilies};
 use crate::hangup::Hangup;
 use crate::relay::RelayConfig;
 use crate::seals;
+use crate::server_list::SharedServers;
 use crate::state::{self, GatewayAddresses, LastStart, LocalGateway, StartedBy, Takeover};
 use crate::tasks::TaskGroup;
 
@@ -65,6 +67,8 @@ pub struct ServerSettings {
     pub phones: Option<adb::PhoneOptions>,
     /// Devices that the configuration names one by one.
     pub families: FamilyPlans,
+    /// How servers are found and added while the gateway runs.
+    pub find: FindSettings,
     /// Where routines are; by default in the state directory.
     pub routines: Option<PathBuf>,
 }
@@ -222,7 +226,9 @@ impl GatewayServer {
 
         let mut clients_settings = settings.clients;
         clients_settings.allowed_hosts.extend(hosts.iter().cloned());
-        let front = Front { gateway: gateway.clone(), settings: clients_settings };
+        let (servers, followed) =
+            SharedServers::open(&settings.state, settings.find, settings.families.servers.clone())?;
+        let front = Front { servers: Some(Arc::new(servers.clone())), ..Front::new(gateway.clone(), clients_settings) };
         client_tasks.spawn(|shutdown| sinew_front::http::run(clients, front.clone(), clients_tls, shutdown));
 
         for brokers::BrokerPlan { boards, servers, offer } in settings.brokers {
@@ -265,7 +271,8 @@ impl GatewayServer {
             }
         }
 
-        let families = RunningFamilies::spawn(settings.families, &gateway, &all_boards, &mut device_tasks);
+        let servers = (servers, followed);
+        let families = RunningFamilies::spawn(settings.families, servers, &gateway, &all_boards, &mut device_tasks);
 
         gateway.set_routines_folder(routines.clone());
         let (announce, effects) = (gateway.announce(), gateway.clone());

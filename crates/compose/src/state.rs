@@ -139,8 +139,8 @@ pub fn write_addresses(directory: &Path, addresses: &GatewayAddresses) -> Result
     write_private(directory, FILE, addresses)
 }
 
-/// Writes a file that only the owner can read, as it may have the token.
-fn write_private(directory: &Path, name: &str, content: &impl Serialize) -> Result<(), Error> {
+/// Writes a file that only the owner can read, as it may have a token.
+pub(crate) fn write_private(directory: &Path, name: &str, content: &impl Serialize) -> Result<(), Error> {
     let path = directory.join(name);
     let write = || -> std::io::Result<()> {
         let beside = directory.join(format!("{name}.new"));
@@ -152,6 +152,17 @@ fn write_private(directory: &Path, name: &str, content: &impl Serialize) -> Resu
         fs::rename(&beside, &path)
     };
     write().map_err(|error| Error::new(ComposeErrorKind::Io, format!("cannot write {}: {error}", path.display())))
+}
+
+/// Reads such a file; `None` where there is none.
+pub(crate) fn read_private<T: serde::de::DeserializeOwned>(directory: &Path, name: &str) -> Result<Option<T>, Error> {
+    let path = directory.join(name);
+    let wrong = |why: String| Error::new(ComposeErrorKind::Io, format!("cannot read {}: {why}", path.display()));
+    match fs::read_to_string(&path) {
+        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| wrong(error.to_string())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(wrong(error.to_string())),
+    }
 }
 
 pub fn remove_addresses(directory: &Path) {

@@ -28,20 +28,24 @@ impl AllowedHosts {
     pub fn allows(self, address: IpAddr) -> bool {
         match self {
             AllowedHosts::Any => true,
-            AllowedHosts::OtherMachines => match address.to_canonical() {
-                IpAddr::V4(v4) => {
-                    !(v4.is_loopback()
-                        || v4.is_link_local()
-                        || v4.is_unspecified()
-                        || v4.is_broadcast()
-                        || v4.is_multicast())
-                }
-                IpAddr::V6(v6) => {
-                    !(v6.is_loopback() || v6.is_unicast_link_local() || v6.is_unspecified() || v6.is_multicast())
-                }
-            },
+            AllowedHosts::OtherMachines => !is_inward(address.to_canonical()),
         }
     }
+}
+
+fn is_inward(address: IpAddr) -> bool {
+    let is_special = match address {
+        IpAddr::V4(v4) => v4.is_link_local() || v4.is_broadcast() || v4.octets()[0] == 0,
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    };
+    let is_never_elsewhere = is_special || address.is_loopback() || address.is_unspecified() || address.is_multicast();
+    is_never_elsewhere || is_of_this_machine(address)
+}
+
+/// Whether one of the machine's own interfaces has this address.
+fn is_of_this_machine(address: IpAddr) -> bool {
+    let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
+    interfaces.iter().any(|interface| interface.ip().to_canonical() == address)
 }
 
 impl HttpUrl {
@@ -108,10 +112,14 @@ impl HttpUrl {
         if self.port == usual { host } else { format!("{host}:{}", self.port) }
     }
 
+    /// All addresses of the host.
+    pub async fn lookup(&self) -> std::io::Result<Vec<SocketAddr>> {
+        Ok(tokio::net::lookup_host((self.host.as_str(), self.port)).await?.collect())
+    }
+
     pub(crate) async fn addresses(&self, allowed: AllowedHosts) -> Result<Vec<SocketAddr>, String> {
-        let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
-        let found = found.map_err(|error| format!("the host `{}` is not known: {error}", self.host))?;
-        let mut addresses: Vec<SocketAddr> = found.collect();
+        let found = self.lookup().await;
+        let mut addresses = found.map_err(|error| format!("the host `{}` is not known: {error}", self.host))?;
         addresses.retain(|address| allowed.allows(address.ip()));
         if addresses.is_empty() {
             return Err(format!("the host `{}` is this machine or link-local, which is not allowed here", self.host));
@@ -183,10 +191,15 @@ mod tests {
             "::",
             "::ffff:127.0.0.1",
             "224.0.0.1",
+            "0.1.2.3",
+            "ff02::fb",
         ] {
             let address: IpAddr = inward.parse().expect("an address");
             assert!(!AllowedHosts::OtherMachines.allows(address) && AllowedHosts::Any.allows(address), "{inward}");
         }
-        assert!(AllowedHosts::OtherMachines.allows(IpAddr::from([192, 168, 1, 5])));
+        for interface in if_addrs::get_if_addrs().expect("interfaces") {
+            assert!(!AllowedHosts::OtherMachines.allows(interface.ip()), "{interface:?}");
+        }
+        assert!(AllowedHosts::OtherMachines.allows(IpAddr::from([192, 0, 2, 5])));
     }
 }

@@ -37,7 +37,7 @@ const LONGEST_RECORDING_S: u64 = 60;
 const MAX_APPROVAL_S: u64 = 86_400;
 
 /// The caller that the guard has authenticated.
-pub(crate) struct Authenticated(Arc<Principal>);
+pub(crate) struct Authenticated(pub(crate) Arc<Principal>);
 
 impl<S: Sync> FromRequestParts<S> for Authenticated {
     type Rejection = Response<Body>;
@@ -342,14 +342,14 @@ pub(crate) async fn revoke_token(
 }
 
 /// What an administrator changes; the audit has it whether or not it works.
-struct Change<'a> {
-    what: &'static str,
-    device: Option<&'a str>,
-    details: Value,
+pub(crate) struct Change<'a> {
+    pub(crate) what: &'static str,
+    pub(crate) device: Option<&'a str>,
+    pub(crate) details: Value,
 }
 
 impl Change<'_> {
-    fn record<T>(
+    pub(crate) fn record<T>(
         self,
         front: &FrontState,
         who: &Principal,
@@ -509,7 +509,7 @@ fn token_holder(front: &FrontState, label: &str) -> Result<Principal, ToolError>
     Ok(Principal::new(token.label, role))
 }
 
-async fn body<T: DeserializeOwned>(front: &FrontState, request: Request) -> Result<T, ToolError> {
+pub(crate) async fn body<T: DeserializeOwned>(front: &FrontState, request: Request) -> Result<T, ToolError> {
     parse(&read(front, request).await?.bytes)
 }
 
@@ -535,7 +535,7 @@ async fn read(front: &FrontState, request: Request) -> Result<RequestBody, ToolE
     })
 }
 
-fn answer<T: Serialize>(answer: Result<T, ToolError>) -> Response<Body> {
+pub(crate) fn answer<T: Serialize>(answer: Result<T, ToolError>) -> Response<Body> {
     match answer {
         Ok(answer) => match serde_json::to_vec(&answer) {
             Ok(body) => reply::json_body(StatusCode::OK, body),

@@ -30,7 +30,7 @@ use crate::guard::{self, Guard};
 use crate::stall::StallTimeout;
 use crate::state::FrontState;
 use crate::upgrade::{self, UpgradeState};
-use crate::{Front, TlsIdentity, api, reply, rest, stdio};
+use crate::{Front, TlsIdentity, api, reply, rest, servers, stdio};
 
 /// A connection that sends nothing for this long is closed, whether it is slow or idle.
 const IDLE: Duration = Duration::from_secs(75);
@@ -115,6 +115,11 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::Status => get(api::status),
         Operation::Boards => get(api::boards),
         Operation::Approve => post(api::approve),
+        Operation::Servers => get(servers::servers),
+        Operation::AddServer => post(servers::add),
+        Operation::RemoveServer => delete(servers::remove),
+        Operation::FindServers => get(servers::find),
+        Operation::ApproveServer => post(servers::approve),
         Operation::Tools => get(api::tools),
         Operation::Call => post(api::call),
         Operation::Events => get(api::events),

@@ -44,6 +44,7 @@ mod reply;
 mod resources;
 mod rest;
 mod revision;
+mod servers;
 mod sessions;
 mod stall;
 mod state;
@@ -54,12 +55,14 @@ mod tracked_body;
 mod translate;
 mod upgrade;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_gateway::Gateway;
 
 pub use hosts::is_host;
 pub use listing::{ListForm, Schemas};
+pub use servers::ServerList;
 pub use sinew_tool::lenient::repair;
 pub use tls::TlsIdentity;
 pub use to_api::audit_check;
@@ -70,6 +73,15 @@ pub use upgrade::PROTOCOL as STREAM_PROTOCOL;
 pub struct Front {
     pub gateway: Gateway,
     pub settings: FrontSettings,
+    /// The MCP servers that the gateway calls, where it does.
+    pub servers: Option<Arc<dyn ServerList>>,
+}
+
+impl Front {
+    /// Endpoints of a gateway that calls no servers.
+    pub fn new(gateway: Gateway, settings: FrontSettings) -> Front {
+        Front { gateway, settings, servers: None }
+    }
 }
 
 sinew_tool::settings! {

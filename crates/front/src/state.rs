@@ -14,11 +14,12 @@ use tokio_util::task::TaskTracker;
 use crate::conformance::ConformanceFixture;
 use crate::listing::{KnownSchemas, ListForm, McpToolList, Schemas};
 use crate::memory::MemoryBudget;
-use crate::{Front, FrontSettings};
+use crate::{Front, FrontSettings, ServerList};
 
 pub(crate) struct FrontState {
     pub gateway: Gateway,
     pub settings: FrontSettings,
+    pub servers: Option<Arc<dyn ServerList>>,
     /// Cancelled first when the gateway stops: subscriptions end, calls still run.
     pub drain: CancellationToken,
     /// Running calls, until their answers are sent.
@@ -78,12 +79,13 @@ const MAX_LISTINGS: usize = 2 * ListForm::ALL.len() * 8;
 
 impl FrontState {
     pub(crate) fn new(front: Front) -> Result<Arc<FrontState>, std::io::Error> {
-        let Front { gateway, settings } = front;
+        let Front { gateway, settings, servers } = front;
         let fixture = settings.conformance.then(ConformanceFixture::new);
         let (bodies, answers) = (MemoryBudget::new(settings.limits.bodies), MemoryBudget::new(settings.limits.answers));
         Ok(Arc::new(FrontState {
             gateway,
             settings,
+            servers,
             drain: CancellationToken::new(),
             calls: TaskTracker::new(),
             tasks: TaskTracker::new(),
@@ -185,7 +187,7 @@ mod tests {
     #[tokio::test]
     async fn a_list_is_made_once_for_all_callers_until_the_tools_change() {
         let gateway = Gateway::open(sinew_gateway::Settings::default()).expect("a gateway");
-        let front = FrontState::new(Front { gateway, settings: FrontSettings::default() }).expect("a state");
+        let front = FrontState::new(Front::new(gateway, FrontSettings::default())).expect("a state");
         let [ada, bob] = ["ada", "bob"].map(|name| Principal::new(name, Role::Client));
         let first = front.listing(&ada, Shape::Folded.into()).await;
         assert!(Arc::ptr_eq(&first, &front.listing(&ada, Shape::Folded.into()).await));

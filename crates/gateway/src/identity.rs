@@ -85,6 +85,7 @@ mod tests {
             version: String::new(),
             status: Status::Ready,
             instructions: None,
+            labels: Vec::new(),
             attributes: Default::default(),
         }
     }

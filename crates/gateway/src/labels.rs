@@ -6,10 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use sinew_tool::text::clean_line;
-use sinew_tool::{ErrorKind, ToolError};
-
-/// Enough for rooms, owners and purposes; more would be a database.
-const MAX_LABELS: usize = 16;
+use sinew_tool::{DeviceInfo, ErrorKind, MAX_LABELS, ToolError, is_label};
 
 /// What stands before a label where a device could be named too. No id and no name of a device has a colon.
 const PREFIX: &str = "label:";
@@ -20,14 +17,13 @@ const PREFIX: &str = "label:";
 pub struct Label(Arc<str>);
 
 impl Label {
-    /// Labels are shown in tables beside device ids.
-    pub const MAX_LENGTH: usize = 32;
+    /// As the configuration has it.
+    pub const MAX_LENGTH: usize = sinew_tool::MAX_LABEL_LENGTH;
 
     /// Capital letters are read as small ones.
     pub fn parse(text: &str) -> Result<Label, ToolError> {
         let word = text.trim().to_ascii_lowercase();
-        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if (1..=Label::MAX_LENGTH).contains(&word.len()) && !word.starts_with('-') && word.bytes().all(is_plain) {
+        if is_label(&word) {
             return Ok(Label(word.into()));
         }
         let issue = format!(
@@ -60,8 +56,38 @@ impl<'de> Deserialize<'de> for Label {
     }
 }
 
+/// The labels that the configuration gives a device.
+pub(crate) fn configured(info: &DeviceInfo) -> Vec<Label> {
+    info.labels.iter().filter_map(|label| Label::parse(label).ok()).collect()
+}
+
+/// Those of `labels` that an administrator gave, and not the configuration.
+pub(crate) fn given(labels: &[Label], info: &DeviceInfo) -> Vec<Label> {
+    let configured = configured(info);
+    labels.iter().filter(|label| !configured.contains(label)).cloned().collect()
+}
+
+/// The labels of a device that connects: those that administrators gave it, and those of the configuration now.
+pub(crate) fn joined(given: Vec<Label>, info: &DeviceInfo) -> Arc<[Label]> {
+    let mut labels = given;
+    labels.extend(configured(info));
+    labels.sort();
+    labels.dedup();
+    labels.into()
+}
+
 /// The labels of a device after a change: sorted, each once.
-pub(crate) fn changed(known: &[Label], add: &[Label], remove: &[Label]) -> Result<Arc<[Label]>, ToolError> {
+pub(crate) fn changed(
+    known: &[Label],
+    add: &[Label],
+    remove: &[Label],
+    info: &DeviceInfo,
+) -> Result<Arc<[Label]>, ToolError> {
+    let configured = configured(info);
+    if let Some(fixed) = remove.iter().find(|label| configured.contains(label)) {
+        let issue = "the configuration gives this label";
+        return Err(wrong(format!("the label `{fixed}` cannot be removed: {issue}; remove it there"), issue));
+    }
     if let Some(missing) = remove.iter().find(|label| !known.contains(label)) {
         let has = match known {
             [] => "no labels".to_owned(),
@@ -87,10 +113,38 @@ fn wrong(message: String, issue: &str) -> ToolError {
 
 #[cfg(test)]
 mod tests {
+    use sinew_tool::{Admission, DeviceKey, Family, FamilyName, Reach, Status, TextTrust};
+
     use super::*;
 
     fn label(text: &str) -> Label {
         Label::parse(text).unwrap()
+    }
+
+    fn info(labels: &[&str]) -> DeviceInfo {
+        DeviceInfo {
+            key: DeviceKey("thing:lamp".to_owned()),
+            suggested_id: "lamp".to_owned(),
+            family: Family::new(FamilyName::of("thing"), TextTrust::Attributed, Reach::OneLink),
+            admission: Admission::Configured,
+            name: String::new(),
+            version: String::new(),
+            status: Status::Ready,
+            instructions: None,
+            labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+            attributes: Default::default(),
+        }
+    }
+
+    #[test]
+    fn labels_of_the_configuration_come_and_go_with_it_and_those_of_administrators_stay() {
+        let before = info(&["kitchen", "Not valid"]);
+        let labels = joined(vec![label("mine")], &before);
+        assert_eq!(labels.iter().map(Label::as_str).collect::<Vec<_>>(), ["kitchen", "mine"]);
+        let refused = changed(&labels, &[], &[label("kitchen")], &before).unwrap_err();
+        assert!(refused.message.contains("configuration"), "{refused}");
+        let after = joined(given(&labels, &before), &info(&["attic"]));
+        assert_eq!(after.iter().map(Label::as_str).collect::<Vec<_>>(), ["attic", "mine"]);
     }
 
     #[test]
@@ -106,11 +160,11 @@ mod tests {
 
     #[test]
     fn labels_are_sorted_each_once_and_few() {
-        let labels = changed(&[label("b"), label("c")], &[label("a"), label("b")], &[label("c")]).unwrap();
+        let labels = changed(&[label("b"), label("c")], &[label("a"), label("b")], &[label("c")], &info(&[])).unwrap();
         assert_eq!(labels.iter().map(Label::as_str).collect::<Vec<_>>(), ["a", "b"]);
         let many: Vec<Label> = (0..=MAX_LABELS).map(|number| label(&format!("l{number}"))).collect();
-        assert!(changed(&[], &many[1..], &[]).is_ok());
-        assert!(changed(&[], &many, &[]).unwrap_err().message.contains("17"));
-        assert!(changed(&labels, &[], &[label("attic")]).unwrap_err().message.contains("the labels a, b"));
+        assert!(changed(&[], &many[1..], &[], &info(&[])).is_ok());
+        assert!(changed(&[], &many, &[], &info(&[])).unwrap_err().message.contains("17"));
+        assert!(changed(&labels, &[], &[label("attic")], &info(&[])).unwrap_err().message.contains("the labels a, b"));
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::access::{Lens, LensKey};
 use crate::fold::{Fold, Unfold, Variant};
 use crate::held::HeldTools;
-use crate::labels::Label;
+use crate::labels::{self, Label};
 use crate::names::NameBook;
 use crate::offer::{Offer, Offered};
 use crate::prepare::Withdrawn;
@@ -305,7 +305,7 @@ impl DeviceEntry {
 
     /// Whether a person named, labelled or pinned it, so that it is not forgotten by itself.
     pub(crate) fn is_kept(&self) -> bool {
-        self.name.is_some() || self.pinned || !self.labels.is_empty()
+        self.name.is_some() || self.pinned || !labels::given(&self.labels, &self.info).is_empty()
     }
 
     /// Whether its tools are listed: it is here, or has not been away for longer than the grace time.

@@ -167,6 +167,7 @@ fn info(about: &PhoneIdentity, status: Status) -> DeviceInfo {
         version: about.android.clone(),
         status,
         instructions: None,
+        labels: Vec::new(),
         attributes: attributes.map(|(key, value)| (key.to_owned(), json!(value))).collect(),
     }
 }

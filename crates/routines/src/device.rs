@@ -201,6 +201,7 @@ fn info(problems: &[String]) -> DeviceInfo {
         version: String::new(),
         status: Status::Ready,
         instructions: None,
+        labels: Vec::new(),
         attributes: problems.into_iter().collect(),
     }
 }

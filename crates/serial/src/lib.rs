@@ -11,19 +11,22 @@ pub mod lines;
 #[cfg(unix)]
 mod port;
 mod ports;
+#[cfg(unix)]
+mod pseudo_port;
 mod settings;
 
 use std::io;
-use std::path::PathBuf;
-#[cfg(unix)]
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_boards::Boards;
-use sinew_tool::{Admission, DeviceInfo, Family, FamilyName, Reach, Status, TextTrust, json};
+use sinew_tool::{Admission, Admit, Announce, DeviceInfo, Family, FamilyName, Reach, StandIn, Status, TextTrust, json};
 use tokio_util::sync::CancellationToken;
 
 pub use ports::{PortTree, SerialPort, UsbIdentity};
+#[cfg(unix)]
+pub use pseudo_port::PseudoPort;
 pub use settings::{SerialConfig, SerialPlace, SerialPlan, plan};
 
 /// How often is looked for a port that is not there: somebody has just plugged it in and waits.
@@ -31,17 +34,29 @@ const LOOK_TIME: Duration = Duration::from_secs(1);
 
 const FAMILY: Family = Family::new(FamilyName::of("serial"), TextTrust::Attributed, Reach::OneLink);
 
-/// Serves the board on one line until `shutdown`, also after it was unplugged and plugged in again.
-pub async fn run(plan: SerialPlan, ports: PortTree, boards: Boards, shutdown: CancellationToken) -> io::Result<()> {
+/// Serves the board on one line until `shutdown`, also after it was unplugged and plugged in again. `known` says which
+/// devices were connected before; one that never was is shown with what is wrong.
+pub async fn run(
+    plan: SerialPlan,
+    ports: PortTree,
+    boards: Boards,
+    known: Arc<dyn Admit>,
+    announce: Announce,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    let mut stand_in = StandIn::new(info(&plan, None, None), known, announce);
     let mut last_trouble = String::new();
     while !shutdown.is_cancelled() {
         let trouble = match find(&plan, &ports) {
-            None => "its port is not there".to_owned(),
-            Some((path, usb)) => match serve(&plan, path, usb, &boards, &shutdown).await {
+            None => format!("{} is not there; plug the board in, `sinew serial` lists the ports", plan.place),
+            Some((path, usb)) => match serve(&plan, path, usb, &boards, &mut stand_in, &shutdown).await {
                 Ok(()) => String::new(),
                 Err(why) => why,
             },
         };
+        if !trouble.is_empty() {
+            stand_in.show(&trouble);
+        }
         if trouble != last_trouble && !trouble.is_empty() {
             tracing::warn!(board = %plan.suggested_id(), "serial board not connected: {trouble}; trying again");
         }
@@ -68,6 +83,7 @@ async fn serve(
     path: PathBuf,
     usb: Option<UsbIdentity>,
     boards: &Boards,
+    stand_in: &mut StandIn,
     shutdown: &CancellationToken,
 ) -> Result<(), String> {
     let port = port::Port::open(&path, plan.speed).map_err(|error| match error.kind() {
@@ -80,10 +96,11 @@ async fn serve(
         _ => format!("{}: {error}", path.display()),
     })?;
     let port = Arc::new(port);
+    stand_in.end();
     // A board that restarts is greeted again on the same port.
     while !port.is_gone() && !shutdown.is_cancelled() {
         let line = line::SerialLine::new(port.clone(), plan.suggested_id(), shutdown.clone());
-        boards.serve_line(info(plan, &path, usb.as_ref()), line).await?;
+        boards.serve_line(info(plan, Some(&path), usb.as_ref()), line).await?;
     }
     Ok(())
 }
@@ -94,17 +111,18 @@ async fn serve(
     _: PathBuf,
     _: Option<UsbIdentity>,
     _: &Boards,
+    _: &mut StandIn,
     _: &CancellationToken,
 ) -> Result<(), String> {
     Err("serial lines are supported on Linux and macOS only".to_owned())
 }
 
-#[cfg(unix)]
-fn info(plan: &SerialPlan, path: &std::path::Path, usb: Option<&UsbIdentity>) -> DeviceInfo {
+/// What is known of a board: by the plan, and once its port is there by the port.
+fn info(plan: &SerialPlan, path: Option<&Path>, usb: Option<&UsbIdentity>) -> DeviceInfo {
     let serial_number = usb.map(|usb| usb.serial_number.as_str()).filter(|number| !number.is_empty());
     let attributes = [
         ("transport", Some(json!("serial"))),
-        ("address", Some(json!(path.display().to_string()))),
+        ("address", Some(json!(path.map_or_else(|| plan.place.to_string(), |path| path.display().to_string())))),
         ("speed", Some(json!(plan.speed))),
         ("usb", usb.map(|usb| json!(usb.product_id))),
         ("hardware_id", serial_number.map(|number| json!(number))),
@@ -119,6 +137,7 @@ fn info(plan: &SerialPlan, path: &std::path::Path, usb: Option<&UsbIdentity>) ->
         version: String::new(),
         status: Status::Ready,
         instructions: None,
+        labels: plan.labels.clone(),
         attributes: attributes.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sinew_tool::{DeviceId, DeviceKey};
+use sinew_tool::{DeviceId, DeviceKey, check_labels};
 
 sinew_tool::settings! {
     /// A board on a serial line.
@@ -15,6 +15,8 @@ sinew_tool::settings! {
         pub speed: u32 = 115_200, within 300..=4_000_000;
         /// Name of the device: letters a-z, digits and hyphens. By default it is made from the port or the USB serial number.
         pub id: Option<String> = None, check check_id;
+        /// Labels of the device, see `docs/labels.md`.
+        pub labels: Vec<String> = Vec::new(), check |labels| check_labels(labels);
     }
 }
 
@@ -25,12 +27,22 @@ pub struct SerialPlan {
     pub speed: u32,
     /// The name that the configuration gives.
     pub id: Option<String>,
+    pub labels: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SerialPlace {
     Path(PathBuf),
     Usb(String),
+}
+
+impl std::fmt::Display for SerialPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SerialPlace::Path(path) => write!(f, "{}", path.display()),
+            SerialPlace::Usb(usb) => write!(f, "USB {usb}"),
+        }
+    }
 }
 
 impl SerialPlan {
@@ -88,7 +100,7 @@ pub fn plan(lines: &[SerialConfig]) -> Result<Vec<SerialPlan>, (usize, String)> 
         if plans.iter().any(|other| other.place == place || (line.id.is_some() && other.id == line.id)) {
             return wrong("the same port or `id` is named twice; keep one of them");
         }
-        plans.push(SerialPlan { place, speed: line.speed, id: line.id.clone() });
+        plans.push(SerialPlan { place, speed: line.speed, id: line.id.clone(), labels: line.labels.clone() });
     }
     Ok(plans)
 }

@@ -15,8 +15,7 @@ use crate::settings::{ServerPlace, ServerPlan};
 pub(crate) struct ServerDevice {
     info: ArcSwap<DeviceInfo>,
     tools: ArcSwap<Toolset>,
-    /// `None` while the server was never reached.
-    session: Option<Arc<Session>>,
+    session: Arc<Session>,
     /// One for each request that the server can handle at the same time.
     pub(crate) turns: Semaphore,
     /// The server should be looked at now.
@@ -34,7 +33,7 @@ impl ServerDevice {
         let device = ServerDevice {
             info: ArcSwap::from_pointee(info),
             tools: ArcSwap::from_pointee(Toolset::default()),
-            session: Some(session),
+            session,
             turns: Semaphore::new(plan.parallel),
             look: Notify::new(),
         };
@@ -42,20 +41,7 @@ impl ServerDevice {
         device
     }
 
-    /// A server that could not be reached yet.
-    pub(crate) fn unreachable(plan: &ServerPlan, why: &str) -> ServerDevice {
-        let device = ServerDevice {
-            info: ArcSwap::from_pointee(info(plan)),
-            tools: ArcSwap::from_pointee(Toolset::default()),
-            session: None,
-            turns: Semaphore::new(0),
-            look: Notify::new(),
-        };
-        device.set_status(Status::Limited { state: "not reached".to_owned(), remedy: why.to_owned() });
-        device
-    }
-
-    pub(crate) fn set_status(&self, status: Status) {
+    fn set_status(&self, status: Status) {
         let mut info = DeviceInfo::clone(&self.info.load());
         info.status = status;
         self.info.store(Arc::new(info));
@@ -74,7 +60,8 @@ impl ServerDevice {
     }
 }
 
-fn info(plan: &ServerPlan) -> DeviceInfo {
+/// What is known of a server before it is reached.
+pub(crate) fn info(plan: &ServerPlan) -> DeviceInfo {
     let transport = match &plan.place {
         ServerPlace::Http { .. } => "MCP over HTTP",
         ServerPlace::Command(_) => "MCP over stdio",
@@ -94,6 +81,7 @@ fn info(plan: &ServerPlan) -> DeviceInfo {
         version: String::new(),
         status: Status::Ready,
         instructions: None,
+        labels: plan.labels.clone(),
         attributes: attributes.into_iter().map(|(key, value)| (key.to_owned(), json!(value))).collect(),
     }
 }
@@ -113,7 +101,6 @@ impl Device for ServerDevice {
                 let message = format!("{} is not reached; nothing was sent", self.info.load().suggested_id);
                 ToolError::new(ErrorKind::DeviceAway, message)
             };
-            let session = self.session.as_ref().ok_or_else(away)?;
             let _turn = match self.turns.try_acquire() {
                 Ok(turn) => turn,
                 Err(_) => {
@@ -125,7 +112,7 @@ impl Device for ServerDevice {
             let tools = self.tools();
             let listed = tools.find(&call.tool).cloned();
             let tool = listed.unwrap_or_else(|| Tool::new(&call.tool, "", json!({})));
-            let result = session.call(&tool, call.args, call.caller.as_ref()).await;
+            let result = self.session.call(&tool, call.args, call.caller.as_ref()).await;
             // The server may be gone, or have other tools now.
             if let Err(error) = &result
                 && error.kind != ErrorKind::InputRequired

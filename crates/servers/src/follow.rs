@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use sinew_fetch::HttpClient;
 use sinew_tool::text::clean_line;
-use sinew_tool::{Admit, Announce, Device, DeviceEvent, LeaveReason, Notice, Status};
+use sinew_tool::{Admit, Announce, Device, DeviceEvent, LeaveReason, Notice, StandIn};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::device::ServerDevice;
+use crate::device::{self, ServerDevice};
 use crate::http_link::HttpLink;
 use crate::link::{Exchange, Link, LinkError, LinkErrorKind};
 use crate::message::ServerMessage;
@@ -44,14 +44,12 @@ impl ServerTask {
     pub(crate) async fn run(self) {
         let server = &self.plan.suggested_id;
         let mut pause = FIRST_PAUSE_TIME;
-        let mut stand_in: Option<Arc<ServerDevice>> = None;
+        let mut stand_in = StandIn::new(device::info(&self.plan), self.known.clone(), self.announce.clone());
         let mut last_trouble = String::new();
         while let Some(opened) = self.end.run_until_cancelled(self.open()).await {
             let why = match opened {
                 Ok((session, device, greeting)) => {
-                    if let Some(old) = stand_in.take() {
-                        self.say(DeviceEvent::Left(old, LeaveReason::Replaced));
-                    }
+                    stand_in.end();
                     tracing::info!(%server, tools = device.tools().len(), revision = %greeting.revision, "server connected");
                     (pause, last_trouble) = (FIRST_PAUSE_TIME, String::new());
                     self.say(DeviceEvent::Joined(device.clone()));
@@ -62,7 +60,7 @@ impl ServerTask {
                 }
                 Err(error) => {
                     let why = clean_line(&error.message, 500);
-                    self.show_trouble(&mut stand_in, &why);
+                    stand_in.show(&why);
                     why
                 }
             };
@@ -75,9 +73,6 @@ impl ServerTask {
             }
             self.end.run_until_cancelled(sleep(pause)).await;
             pause = (pause * 2).min(LAST_PAUSE_TIME);
-        }
-        if let Some(device) = stand_in {
-            self.say(DeviceEvent::Left(device, LeaveReason::Closed));
         }
     }
 
@@ -100,25 +95,6 @@ impl ServerTask {
         let session = Arc::new(session);
         let device = ServerDevice::new(&self.plan, session.clone(), &greeting, tools);
         Ok((session, Arc::new(device), greeting))
-    }
-
-    /// Shows a server that was never reached as a device with its trouble. One that is known is shown as away already.
-    fn show_trouble(&self, stand_in: &mut Option<Arc<ServerDevice>>, why: &str) {
-        match stand_in {
-            None if self.known.is_known(&self.plan.key) => {}
-            None => {
-                let device = Arc::new(ServerDevice::unreachable(&self.plan, why));
-                self.say(DeviceEvent::Joined(device.clone()));
-                *stand_in = Some(device);
-            }
-            Some(device) => {
-                let status = Status::Limited { state: "not reached".to_owned(), remedy: why.to_owned() };
-                if device.info().status != status {
-                    device.set_status(status);
-                    self.say(DeviceEvent::Changed(device.clone()));
-                }
-            }
-        }
     }
 
     /// Looks at the tools until the server is gone.
@@ -178,7 +154,7 @@ impl ServerTask {
         if !*may_listen {
             return None;
         }
-        let stream = session.link.listen().await.ok().flatten();
+        let stream = session.listen().await.ok().flatten();
         // Refused with 405, as most boards do.
         *may_listen = stream.is_some();
         stream
@@ -206,6 +182,7 @@ impl ServerTask {
     ) -> bool {
         match message {
             ServerMessage::Notification { method, .. } if method == "notifications/tools/list_changed" => return true,
+            ServerMessage::Notification { method, .. } if method == "notifications/subscriptions/acknowledged" => {}
             ServerMessage::Notification { method, params } => {
                 *events += 1;
                 if *events <= MAX_EVENTS && method.len() + params.to_string().len() <= MAX_EVENT_BYTES {

@@ -115,6 +115,16 @@ impl Session {
         }
     }
 
+    /// A stream of what the server reports unasked; `None` where there is none.
+    pub(crate) async fn listen(&self) -> Result<Option<Exchange>, LinkError> {
+        if !self.is_modern.load(Ordering::Relaxed) || !self.link.is_http() {
+            return self.link.listen().await;
+        }
+        let params = json!({"notifications": {"toolsListChanged": true}});
+        let stream = self.launch(self.new_id(), "subscriptions/listen", params, HeaderMap::new()).await?;
+        Ok(Some(stream))
+    }
+
     /// A request that may be repeated in a new session.
     async fn ask_again(&self, method: &str, params: Value) -> Result<Answered, LinkError> {
         let round = *self.round.lock().await;

@@ -1,12 +1,13 @@
 //! `[[servers]]` in the configuration.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sinew_fetch::header::AUTHORIZATION;
 use sinew_fetch::{AllowedHosts, HeaderMap, HeaderName, HeaderValue, HttpUrl};
-use sinew_tool::{Admission, DeviceId, DeviceKey};
+use sinew_tool::{Admission, DeviceId, DeviceKey, check_labels};
 
 sinew_tool::settings! {
     /// An MCP server that Sinew calls.
@@ -27,6 +28,28 @@ sinew_tool::settings! {
         pub poll: Duration = Duration::from_secs(30), within 1..=86_400;
         /// Calls at the same time. Many boards can do no more than one.
         pub parallel: usize = 1, within 1..=64;
+        /// Labels of the device, see `docs/labels.md`.
+        pub labels: Vec<String> = Vec::new(), check |labels| check_labels(labels);
+    }
+}
+
+sinew_tool::settings! {
+    /// How servers are found and added while the gateway runs.
+    pub struct FindSettings {
+        /// Whether `sinew boards` looks for servers on the network, by mDNS. They are used only after somebody approves them.
+        pub mdns: bool = true;
+        /// Where servers are asked for by mDNS.
+        pub mdns_address: SocketAddr = SocketAddr::from(([224, 0, 0, 251], 5353));
+        /// Whether servers that are found, or added with `sinew servers add`, may be on this machine or have a link-local
+        /// address. Those in this file may.
+        pub inward: bool = false;
+    }
+}
+
+impl FindSettings {
+    /// Which machines servers that are not in the configuration may be on.
+    pub fn allowed(&self) -> AllowedHosts {
+        if self.inward { AllowedHosts::Any } else { AllowedHosts::OtherMachines }
     }
 }
 
@@ -39,6 +62,7 @@ pub struct ServerPlan {
     pub admission: Admission,
     pub poll: Duration,
     pub parallel: usize,
+    pub labels: Vec<String>,
 }
 
 /// Where a server is.
@@ -150,6 +174,7 @@ impl ServerConfig {
             place,
             admission: Admission::Configured,
             poll: self.poll,
+            labels: self.labels.clone(),
         })
     }
 

@@ -63,6 +63,7 @@ fn info() -> DeviceInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         status: Status::Ready,
         instructions: None,
+        labels: Vec::new(),
         attributes: Attributes::new(),
     }
 }

@@ -33,29 +33,34 @@ const FAMILY: Family = Family::new(FamilyName::of("thing"), TextTrust::Attribute
 /// The answer of a gadget over HTTP.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
+/// What is known of a gadget before it is reached.
+pub(crate) fn info(plan: &ThingPlan) -> DeviceInfo {
+    let address = match &plan.broker {
+        Some(broker) => broker.to_string(),
+        None => plan.tools.iter().find_map(ThingTool::host).unwrap_or_default(),
+    };
+    DeviceInfo {
+        key: DeviceKey(format!("thing:{}", plan.config.name)),
+        suggested_id: plan.config.name.clone(),
+        family: FAMILY,
+        admission: Admission::Configured,
+        name: plan.config.name.clone(),
+        version: String::new(),
+        status: Status::Ready,
+        instructions: plan.config.instructions.clone(),
+        labels: plan.config.labels.clone(),
+        attributes: [("address", address), ("when_away", WHEN_AWAY.to_owned())]
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), json!(value)))
+            .collect(),
+    }
+}
+
 impl ThingDevice {
     pub(crate) fn new(plan: &ThingPlan, broker: Option<mpsc::Sender<Publication>>) -> Result<ThingDevice, String> {
-        let address = match &plan.broker {
-            Some(broker) => broker.to_string(),
-            None => plan.tools.iter().find_map(ThingTool::host).unwrap_or_default(),
-        };
-        let info = DeviceInfo {
-            key: DeviceKey(format!("thing:{}", plan.config.name)),
-            suggested_id: plan.config.name.clone(),
-            family: FAMILY,
-            admission: Admission::Configured,
-            name: plan.config.name.clone(),
-            version: String::new(),
-            status: Status::Ready,
-            instructions: plan.config.instructions.clone(),
-            attributes: [("address", address), ("when_away", WHEN_AWAY.to_owned())]
-                .into_iter()
-                .map(|(key, value)| (key.to_owned(), json!(value)))
-                .collect(),
-        };
         let with_client = |tool: &ThingTool| Ok::<_, String>((tool.clone(), tool.client()?));
         Ok(ThingDevice {
-            info: Arc::new(info),
+            info: Arc::new(info(plan)),
             tools: Arc::new(Toolset::new(plan.tools.iter().map(|tool| tool.tool.clone()))),
             actions: plan.tools.iter().map(with_client).collect::<Result<_, _>>()?,
             broker,

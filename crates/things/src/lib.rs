@@ -15,7 +15,7 @@ use std::io;
 use std::sync::Arc;
 
 use sinew_boards::broker::{Address, Disconnected, ReconnectDelay};
-use sinew_tool::{Announce, DeviceEvent, LeaveReason};
+use sinew_tool::{Admit, Announce, DeviceEvent, LeaveReason, StandIn};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -27,10 +27,19 @@ use crate::device::ThingDevice;
 /// Messages that wait for the broker; calls of one gadget come one after the other.
 const PUBLICATIONS: usize = 4;
 
-/// Keeps one gadget until `shutdown`. One on a broker is there while its broker is.
-pub async fn run(plan: ThingPlan, announce: Announce, shutdown: CancellationToken) -> io::Result<()> {
+/// Keeps one gadget until `shutdown`. One on a broker is there while its broker is; `known` says which devices were
+/// connected before, and one that never was is shown with what is wrong.
+pub async fn run(
+    plan: ThingPlan,
+    known: Arc<dyn Admit>,
+    announce: Announce,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
     match plan.broker.clone() {
-        Some(address) => follow(&plan, &address, &announce, &shutdown).await,
+        Some(address) => {
+            let stand_in = StandIn::new(device::info(&plan), known, announce.clone());
+            follow(&plan, &address, &announce, stand_in, &shutdown).await;
+        }
         None => {
             let device = Arc::new(ThingDevice::new(&plan, None).map_err(io::Error::other)?);
             announce(DeviceEvent::Joined(device.clone()));
@@ -41,16 +50,23 @@ pub async fn run(plan: ThingPlan, announce: Announce, shutdown: CancellationToke
     Ok(())
 }
 
-async fn follow(plan: &ThingPlan, address: &Address, announce: &Announce, shutdown: &CancellationToken) {
+async fn follow(
+    plan: &ThingPlan,
+    address: &Address,
+    announce: &Announce,
+    mut stand_in: StandIn,
+    shutdown: &CancellationToken,
+) {
     let mut pause = ReconnectDelay::new();
     let mut last_trouble = String::new();
     while !shutdown.is_cancelled() {
-        let connected = shutdown.run_until_cancelled(connect_once(plan, address, announce, &mut pause, shutdown)).await;
-        if let Some(Err(Disconnected(why))) = connected
-            && why != last_trouble
-        {
-            tracing::warn!(thing = %plan.config.name, broker = %address, "thing not connected: {why}; trying again");
-            last_trouble = why;
+        let connecting = connect_once(plan, address, announce, &mut stand_in, &mut pause, shutdown);
+        if let Some(Err(Disconnected(why))) = shutdown.run_until_cancelled(connecting).await {
+            stand_in.show(&format!("its broker {address} is not reached: {why}"));
+            if why != last_trouble {
+                tracing::warn!(thing = %plan.config.name, broker = %address, "thing not connected: {why}; trying again");
+                last_trouble = why;
+            }
         }
         shutdown.run_until_cancelled(tokio::time::sleep(pause.take())).await;
     }
@@ -60,6 +76,7 @@ async fn connect_once(
     plan: &ThingPlan,
     address: &Address,
     announce: &Announce,
+    stand_in: &mut StandIn,
     pause: &mut ReconnectDelay,
     shutdown: &CancellationToken,
 ) -> Result<(), Disconnected> {
@@ -67,6 +84,7 @@ async fn connect_once(
     pause.reset();
     let (sender, mut publications) = mpsc::channel(PUBLICATIONS);
     let device = Arc::new(ThingDevice::new(plan, Some(sender)).map_err(Disconnected)?);
+    stand_in.end();
     announce(DeviceEvent::Joined(device.clone()));
     let mut leaving = Leaving { device: device.clone(), announce, reason: LeaveReason::Closed };
     let ended = connection.run(plan, &device, announce, &mut publications, shutdown).await;

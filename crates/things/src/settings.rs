@@ -8,7 +8,7 @@ use sinew_boards::broker::Address;
 use sinew_fetch::{HeaderName, HttpUrl, Method};
 use sinew_policy::MarkedEffect;
 use sinew_tool::settings::{Deserializer, Setting};
-use sinew_tool::{DeviceId, Tool, Value, json};
+use sinew_tool::{DeviceId, Tool, Value, check_labels, json};
 
 use crate::template::{BodyTemplate, TextPlace, TextTemplate};
 
@@ -19,6 +19,8 @@ sinew_tool::settings! {
         pub name: String = String::new();
         /// What models should know about it.
         pub instructions: Option<String> = None;
+        /// Labels of the device, see `docs/labels.md`.
+        pub labels: Vec<String> = Vec::new(), check |labels| check_labels(labels);
         /// Its broker, by the `url` of one of `[[brokers]]`. Needed only if there are several.
         pub broker: Option<String> = None;
         /// MQTT topics whose messages become events of the device; `+` and `#` stand for any levels.

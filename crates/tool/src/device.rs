@@ -138,6 +138,9 @@ pub struct DeviceInfo {
     pub status: Status,
     /// What the device wants models to know about it.
     pub instructions: Option<String>,
+    /// Labels that the configuration gives it. Never from the device itself: administrators decide by labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
     /// Further details for people: hardware id, transport, address. Only shown, never used for a decision.
     pub attributes: Attributes,
 }
@@ -191,6 +194,8 @@ pub enum LeaveReason {
     Replaced,
     /// The gateway ended it, and why.
     Dismissed(String),
+    /// It was never connected: the entry only showed what was wrong, and is not kept.
+    NeverConnected,
 }
 
 impl fmt::Display for LeaveReason {
@@ -200,6 +205,7 @@ impl fmt::Display for LeaveReason {
             LeaveReason::Broken(what) => write!(f, "connection broken: {what}"),
             LeaveReason::Replaced => f.write_str("replaced by a new connection of the same device"),
             LeaveReason::Dismissed(why) => write!(f, "dismissed: {why}"),
+            LeaveReason::NeverConnected => f.write_str("never connected"),
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod error;
 pub mod family;
 pub mod finding;
 pub mod header_arguments;
+mod label;
 pub mod lenient;
 pub mod manifest;
 pub mod outcome;
@@ -28,6 +29,7 @@ pub mod schema_size;
 pub mod settings;
 pub mod slots;
 pub mod spelling;
+mod stand_in;
 pub mod text;
 pub mod tool;
 pub mod wire_form;
@@ -44,8 +46,10 @@ pub use device::{
 pub use digest::Digest;
 pub use error::{ErrorKind, ToolError};
 pub use family::{Family, FamilyName, Reach, TextTrust};
+pub use label::{MAX_LABEL_LENGTH, MAX_LABELS, check_labels, is_label};
 pub use manifest::{Manifest, ProtocolVersion};
 pub use outcome::{Content, Outcome, ResourceLink};
+pub use stand_in::StandIn;
 pub use tool::{Audience, Effect, Hints, LOOK, Schema, StepSource, Tool, ToolUse, Toolset};
 
 /// Tool versions follow semantic versioning.

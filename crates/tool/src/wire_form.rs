@@ -206,6 +206,7 @@ mod tests {
                 version,
                 status,
                 instructions,
+                labels: Vec::new(),
                 attributes: attributes.into_iter().collect(),
             },
         )

@@ -11,6 +11,9 @@ use embedded_alloc::TlsfHeap;
 const CLOCK: *const u32 = 0x0200_bff8 as *const u32;
 const CLOCK_PER_MILLISECOND: u64 = 10_000;
 const SERIAL: *mut u8 = 0x1000_0000 as *mut u8;
+const SERIAL_STATUS: *const u8 = 0x1000_0005 as *const u8;
+/// A byte has come.
+const SERIAL_HAS_BYTE: u8 = 1;
 /// QEMU ends with a success where this is written.
 const POWER: *mut u32 = 0x0010_0000 as *mut u32;
 const POWER_OFF: u32 = 0x5555;
@@ -68,6 +71,17 @@ impl Write for Serial {
             unsafe { ptr::write_volatile(SERIAL, byte) }
         }
         Ok(())
+    }
+}
+
+impl Serial {
+    /// The next byte that came; `None` while there is none.
+    pub fn read(&mut self) -> Option<u8> {
+        // SAFETY: the status and the receive register.
+        unsafe {
+            let has_byte = ptr::read_volatile(SERIAL_STATUS) & SERIAL_HAS_BYTE != 0;
+            has_byte.then(|| ptr::read_volatile(SERIAL))
+        }
     }
 }
 

@@ -335,6 +335,7 @@ impl ServerTask {
             version: String::new(),
             status: Status::Ready,
             instructions: self.description.clone(),
+            labels: Vec::new(),
             attributes: attributes.into_iter().collect(),
         }
     }

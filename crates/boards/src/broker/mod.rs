@@ -154,6 +154,7 @@ fn info(id: &str, broker: &str) -> DeviceInfo {
         version: String::new(),
         status: Status::Ready,
         instructions: None,
+        labels: Vec::new(),
         attributes: attributes.into_iter().map(|(key, value)| (key.to_owned(), json!(value))).collect(),
     }
 }

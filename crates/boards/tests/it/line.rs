@@ -43,6 +43,7 @@ fn info(id: &str) -> DeviceInfo {
         version: String::new(),
         status: Status::Ready,
         instructions: None,
+        labels: Vec::new(),
         attributes: Default::default(),
     }
 }

@@ -95,13 +95,71 @@ pub struct BoardsArgs {
 
 #[derive(Subcommand, Debug)]
 pub enum BoardsCommand {
-    /// Approve the board that shows this code
+    /// Approve the board that shows this code, or a server that was found
     Approve {
-        /// Six digits, as the board shows them and `sinew boards` lists them
+        /// Six digits as the board shows them, or the name of a found server; `sinew boards` lists both
         code: String,
         #[command(flatten)]
         reach: ReachArgs,
     },
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ServersArgs {
+    #[command(subcommand)]
+    pub command: Option<ServersCommand>,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum ServersCommand {
+    /// Add an MCP server by its URL; it stays after a restart
+    Add(AddServerArgs),
+    /// List the servers of the configuration and those that were added
+    List {
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+    /// Remove a server that was added
+    Remove {
+        /// Name of the server
+        name: String,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct AddServerArgs {
+    /// Address of the server: http://HOST:PORT/mcp
+    #[arg(value_name = "URL")]
+    pub server: String,
+
+    /// Name of the device: letters a-z, digits and hyphens [default: made from the host]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// File whose first line is the token that is sent to the server
+    #[arg(long, value_name = "FILE")]
+    pub bearer_file: Option<PathBuf>,
+
+    /// Header of each request; can be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub header: Vec<String>,
+
+    /// Label of the device; can be given several times
+    #[arg(long, value_name = "LABEL")]
+    pub label: Vec<String>,
+
+    /// Seconds between two looks at the tools [default: 30]
+    #[arg(long, value_name = "SECONDS")]
+    pub poll: Option<u64>,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]

@@ -70,6 +70,8 @@ pub enum CliCommand {
     Devices(DevicesArgs),
     /// List boards that wait for approval, or approve one
     Boards(BoardsArgs),
+    /// List MCP servers that the gateway calls, or add and remove one
+    Servers(ServersArgs),
     /// List the serial ports of this machine
     Serial,
     /// List phones, or connect one over the network

@@ -1,10 +1,10 @@
-//! `sinew boards`: boards that wait for approval, and their approval.
+//! `sinew boards`: boards that wait for approval, servers that were found, and their approval.
 
 use sinew_api as api;
 
-use super::ago;
+use super::{ago, servers};
 use crate::args::{BoardsArgs, BoardsCommand, ReachArgs};
-use crate::client::GatewayTarget;
+use crate::client::{GatewayTarget, encode};
 use crate::error::CliError;
 use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
 
@@ -18,16 +18,22 @@ pub async fn run(args: BoardsArgs, printer: Printer) -> Result<(), CliError> {
 async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let mut client = GatewayTarget::find(reach)?.connect().await?;
     let answer: api::WaitingBoards = client.get("/api/v1/boards").await?;
+    let searching = client.get("/api/v1/found-servers");
+    let servers: api::FoundServers = printer.waiting("looking for servers on the network", searching).await?;
     if printer.is_json() {
-        print_json(&answer);
+        print_json(&serde_json::json!({"boards": answer.boards, "found": servers.found, "problem": servers.problem}));
         return Ok(());
     }
     let status: api::GatewayStatus = client.get("/api/v1/status").await?;
-    let boards = &answer.boards;
+    print(&waiting(&answer.boards, printer));
+    print(&found(&servers, printer));
+    print(&presences(&status.brokers));
+    Ok(())
+}
+
+fn waiting(boards: &[api::WaitingBoard], printer: Printer) -> String {
     if boards.is_empty() {
-        print("No board waits for approval. `sinew devices` shows those that were approved.\n");
-        print(&presences(&status.brokers));
-        return Ok(());
+        return "No board waits for approval. `sinew devices` shows those that were approved.\n".to_owned();
     }
     let mut table = Table::new(["CODE", "HARDWARE ID", "KIND", "VERSION", "ADDRESS", "SINCE"]);
     for board in boards {
@@ -40,10 +46,23 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
             (None, ago(board.since)),
         ]);
     }
-    print(&printer.table(&table));
-    print("Approve one with: sinew boards approve CODE\n");
-    print(&presences(&status.brokers));
-    Ok(())
+    format!("{}Approve one with: sinew boards approve CODE\n", printer.table(&table))
+}
+
+/// MCP servers that announce themselves on the network.
+fn found(servers: &api::FoundServers, printer: Printer) -> String {
+    let problem = servers.problem.iter().map(|why| format!("{}\n", clean(why)));
+    if servers.found.is_empty() {
+        return problem.collect();
+    }
+    let mut table = Table::new(["FOUND", "CALLS ITSELF", "ADDRESS"]).cut(&["CALLS ITSELF"]);
+    for server in &servers.found {
+        let style = [Some(TextStyle::Bold), None, None];
+        let cells = [server.name.clone(), server.announced.clone(), server.url.clone()];
+        table.row(std::array::from_fn::<_, 3, _>(|index| (style[index], cells[index].clone())));
+    }
+    let hint = "Nobody checked who announces these. Add one with: sinew boards approve NAME\n";
+    format!("{}{hint}", printer.table(&table))
 }
 
 /// Boards that brokers announce and that have not joined, a line for each broker.
@@ -55,9 +74,16 @@ pub fn presences(brokers: &[api::BrokerPresences]) -> String {
 }
 
 async fn approve(code: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let mut client = GatewayTarget::find(reach)?.connect().await?;
+    let is_code = code.trim().len() == 6 && code.trim().bytes().all(|byte| byte.is_ascii_digit());
+    if !is_code {
+        let path = format!("/api/v1/found-servers/{}", encode(code.trim()));
+        let added: api::Server = client.post(&path, &()).await?;
+        servers::print_added(&added, printer);
+        return Ok(());
+    }
     let request = api::Approve { code: code.to_owned() };
-    let answer: api::WaitingBoard =
-        GatewayTarget::find(reach)?.connect().await?.post("/api/v1/boards/approve", &request).await?;
+    let answer: api::WaitingBoard = client.post("/api/v1/boards/approve", &request).await?;
     if printer.is_json() {
         print_json(&answer);
     } else {

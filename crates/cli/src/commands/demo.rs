@@ -18,7 +18,7 @@ use sinew_sim::speech::Microphone;
 use sinew_sim::voice::{VirtualVoiceServer, VoiceHandle};
 use sinew_tool::DeviceEvent;
 
-use super::{story, tools};
+use super::{demo_desk, story, tools};
 use crate::args::{DemoArgs, ReachArgs, VOICE_ADDRESS};
 use crate::client::GatewayTarget;
 use crate::client_tokens::{self, NewTokens};
@@ -70,7 +70,7 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
     }
     let (token, _) = client_tokens::token(&server.gateway, &server.directory, "start page", NewTokens::IfNeeded)?;
     let title = format!(
-        "Sinew {} is running, with {} virtual boards and a virtual phone.",
+        "Sinew {} is running, with {} virtual boards, a virtual phone and gadgets.",
         env!("CARGO_PKG_VERSION"),
         BOARDS.len()
     );
@@ -136,7 +136,8 @@ pub async fn connect(server: &mut GatewayServer, voice: Option<&VoiceHandle>) ->
     apps.refresh().await.map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))?;
     write_routines(&server.directory)?;
     connect_boards(server, voice)?;
-    wait_for_devices(server).await
+    let others = demo_desk::connect(server).await?;
+    wait_for_devices(server, &others).await
 }
 
 /// A virtual phone, driven directly and so able to do everything.
@@ -172,8 +173,8 @@ fn connect_boards(server: &mut GatewayServer, voice: Option<&VoiceHandle>) -> Re
     Ok(())
 }
 
-/// Waits until the boards and routines of the demo are ready.
-async fn wait_for_devices(server: &GatewayServer) -> Result<(), CliError> {
+/// Waits until the boards, the routines and the other devices of the demo are ready.
+async fn wait_for_devices(server: &GatewayServer, others: &[&str]) -> Result<(), CliError> {
     let mut watch = server.gateway.watch();
     let all_ready = async {
         loop {
@@ -181,6 +182,7 @@ async fn wait_for_devices(server: &GatewayServer) -> Result<(), CliError> {
             let ready = |key: &str| devices.iter().any(|device| device.key.0 == key && device.is_ready());
             if BOARDS.iter().all(|(_, hardware_id)| ready(&format!("board:{hardware_id}")))
                 && ready(sinew_routines::DEVICE)
+                && others.iter().all(|key| ready(key))
             {
                 return;
             }

@@ -10,6 +10,7 @@ mod companion;
 mod config;
 mod connect;
 pub mod demo;
+mod demo_desk;
 mod device_page;
 mod devices;
 mod doctor;
@@ -23,6 +24,7 @@ pub mod policy;
 pub mod routine;
 mod serial;
 mod serve;
+mod servers;
 mod sim;
 pub mod spec;
 mod status;
@@ -52,6 +54,7 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Endpoint(args) => endpoint::run(args, printer).await,
         CliCommand::Devices(args) => devices::run(args, printer).await,
         CliCommand::Boards(args) => boards::run(args, printer).await,
+        CliCommand::Servers(args) => servers::run(args, printer).await,
         CliCommand::Serial => serial::run(printer),
         CliCommand::Phones(args) => phones::run(args, printer).await,
         CliCommand::Tools(args) => tools::run(args, printer).await,

@@ -320,7 +320,7 @@ mod conformance {
             format!("The conformance fixture is at {url}/mcp; Ctrl-C ends it.\n")
         });
         let settings = sinew_front::FrontSettings { open: true, conformance: true, ..Default::default() };
-        let front = Front { gateway: gateway.clone(), settings };
+        let front = Front::new(gateway.clone(), settings);
         let shutdown = CancellationToken::new();
         let stopper = shutdown.clone();
         tokio::spawn(async move {

@@ -36,6 +36,11 @@ fn a_quick_benchmark_prints_every_figure() {
         "phone_reference_bytes",
         "phone_list_bytes",
         "phone_compact_bytes",
+        "servers_cpu_percent",
+        "server_kib",
+        "http_added_us",
+        "line_added_us",
+        "thing_added_us",
     ] {
         assert!(figures["figures"][key]["value"].is_number(), "{key} is missing in {figures:#}");
     }

@@ -13,7 +13,7 @@ fn devices_are_listed_for_people_and_for_scripts() {
     let gateway = TestGateway::demo();
     let table = gateway.run(&["devices"]).ok().out;
     assert!(table.starts_with("DEVICE"), "{table}");
-    assert_eq!(table.lines().filter(|line| line.contains("ready")).count(), 7, "{table}");
+    assert_eq!(table.lines().filter(|line| line.contains("ready")).count(), 10, "{table}");
     assert!(table.contains("device token") && !table.contains("gateway token"), "{table}");
     let devices = gateway.json(&["devices"]);
     let first = &devices["devices"][0];
@@ -251,7 +251,7 @@ fn a_virtual_board_that_cannot_dial_says_why() {
 fn the_doctor_is_content_with_a_running_demo_and_names_a_fault() {
     let gateway = TestGateway::demo();
     let well = gateway.run(&["doctor"]).ok().out;
-    assert!(well.contains("answers, and accepts") && well.contains("7 ready of 7 known"), "{well}");
+    assert!(well.contains("answers, and accepts") && well.contains("10 ready of 10 known"), "{well}");
     let unwell = gateway.run(&["doctor", "--token", "wrong-token-0123456789"]);
     assert_eq!(unwell.code, 1, "{unwell:?}");
     assert!(unwell.out.contains("refuses the token") && unwell.out.contains('→'), "{}", unwell.out);

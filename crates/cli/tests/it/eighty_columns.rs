@@ -32,6 +32,12 @@ const RUNS: &[&str] = &[
     "devices forget board-ddee04",
     "boards",
     "boards approve 123456",
+    "servers add http://192.0.2.7/a/rather/long/path/to/the/endpoint/of/this/server/mcp --name oven --label kitchen",
+    "servers add http://127.0.0.1/mcp",
+    "servers",
+    "servers list",
+    "servers remove oven",
+    "servers remove oven",
     "serial",
     "phones",
     "phones apps",
@@ -131,7 +137,7 @@ fn commands() -> Vec<String> {
 /// The commands that have no commands below them, and those that do something by themselves.
 fn leaves(commands: &[String]) -> impl Iterator<Item = &String> {
     let is_group = |name: &str| commands.iter().any(|other| other.starts_with(&format!("{name} ")));
-    let acts_alone = ["devices", "boards", "phones", "tools", "approvals", "audit"];
+    let acts_alone = ["devices", "boards", "servers", "phones", "tools", "approvals", "audit"];
     commands.iter().filter(move |name| !is_group(name) || acts_alone.contains(&name.as_str()))
 }
 

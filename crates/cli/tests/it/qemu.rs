@@ -62,6 +62,24 @@ impl Emulated {
     }
 }
 
+/// A board on a pseudo terminal, and the path of its port.
+fn start_on_a_line(firmware: &Path) -> (Process, String, tempfile::TempDir) {
+    let settings = tempfile::tempdir().expect("a folder");
+    let file = settings.path().join("settings");
+    std::fs::write(&file, "serial\n").expect("written");
+    let mut process = Process::start(
+        Command::new("qemu-system-riscv32")
+            .args(["-M", "virt", "-m", "16M", "-bios", "none", "-display", "none", "-monitor", "none"])
+            .args(["-serial", "pty"])
+            .args(["-device", &format!("loader,file={},addr=0x80600000,force-raw=on", file.display())])
+            .arg("-kernel")
+            .arg(firmware),
+    );
+    let line = process.until("/dev/pts/");
+    let path = line.split_whitespace().find(|word| word.starts_with("/dev/pts/")).expect("a port").to_owned();
+    (process, path, settings)
+}
+
 impl Drop for Emulated {
     fn drop(&mut self) {
         let _ = self.process.kill();
@@ -125,4 +143,38 @@ fn an_emulated_microcontroller_is_a_board_like_any_other() {
     gateway.wait_for(&id, "ready");
     gateway.run(&["call", &id, "self.light.switch", "on=false"]).ok();
     board.until("light off");
+}
+
+#[test]
+fn an_emulated_microcontroller_on_a_serial_line_is_a_device() {
+    let Some(firmware) = firmware() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let port = folder.path().join("ttyACM0");
+    let config = folder.path().join("sinew.toml");
+    let text = format!("[[serial]]\npath = '{}'\nid = 'bench'\nlabels = ['desk']\n", port.display());
+    std::fs::write(&config, text).expect("written");
+    let flags = ["--config", config.to_str().expect("a text")];
+    let gateway = TestGateway::open("serve", tempfile::tempdir().expect("a folder"), &flags);
+    // Not plugged in: shown, with what to do.
+    let absent = gateway.wait_for("bench", "not reached");
+    assert!(absent["remedy"].as_str().is_some_and(|remedy| remedy.contains("plug the board in")), "{absent}");
+
+    let (board, path, _settings) = start_on_a_line(&firmware);
+    std::os::unix::fs::symlink(&path, &port).expect("plugged in");
+    let device = gateway.wait_for("bench", "ready");
+    assert_eq!((&device["family"], &device["labels"]), (&"serial".into(), &serde_json::json!(["desk"])));
+    gateway.run(&["call", "bench", "self.light.switch", "on=true"]).ok();
+    for bytes in [1, 1_000, 12_000, 60_000] {
+        let text = gateway.run(&["call", "bench", "self.read_text", &format!("bytes={bytes}")]).ok().out;
+        assert_eq!(text.trim_end().len(), bytes);
+    }
+
+    // Unplugged and plugged in again, as another pseudo terminal.
+    drop(board);
+    std::fs::remove_file(&port).expect("unplugged");
+    gateway.wait_for("bench", "away");
+    let (_board, path, _settings) = start_on_a_line(&firmware);
+    std::os::unix::fs::symlink(&path, &port).expect("plugged in");
+    gateway.wait_for("bench", "ready");
+    gateway.run(&["call", "bench", "self.get_uptime"]).ok();
 }

@@ -15,7 +15,8 @@ fn the_demo_prints_everything_a_newcomer_needs() {
         "/mcp",
         "snw_",
         "board-ddee01",
-        "board-ddee04",
+        "board-ddee03 +1",
+        "kiln",
         "virtual-phone",
         " call virtual-phone get_screen ",
         "set_volume",
@@ -105,7 +106,7 @@ fn a_listener_without_tls_is_warned_of_and_shown_as_others_reach_it() {
 fn over_tls_the_client_commands_trust_the_gateways_own_certificate() {
     let gateway = TestGateway::open("demo", tempfile::tempdir().expect("a folder"), &["--tls", "--devices-tls"]);
     assert!(gateway.url().starts_with("https://") && gateway.devices_url().starts_with("wss://"));
-    assert_eq!(gateway.json(&["devices"])["devices"].as_array().map(Vec::len), Some(7));
+    assert_eq!(gateway.json(&["devices"])["devices"].as_array().map(Vec::len), Some(10));
     // From elsewhere the fingerprint is needed, and a wrong one is refused.
     let away = tempfile::tempdir().expect("a folder");
     let token = gateway.own_token();
@@ -196,7 +197,7 @@ fn one_thing_is_shown_on_a_page_of_its_own() {
     let unknown = gateway.run(&["devices", "show", "board-ddee0"]);
     assert!(unknown.code == 66 && unknown.err.contains("did you mean `board-ddee0"), "{unknown:?}");
     let status = gateway.json(&["status"]);
-    assert_eq!((&status["ready"], &status["devices_ready"]), (&Value::Bool(true), &Value::from(7)), "{status}");
+    assert_eq!((&status["ready"], &status["devices_ready"]), (&Value::Bool(true), &Value::from(10)), "{status}");
     let list = gateway.run(&["devices"]).ok().out;
     assert!(list.contains("`sinew demo`") && list.contains(gateway.url()), "it says which gateway: {list}");
     let old = gateway.run(&["call", "board-ddee01", "self.audio_speaker.set_volume", "--json", "{\"volume\": 44}"]);

@@ -168,7 +168,7 @@ fn stdio_opens_a_gateway_where_none_runs_and_the_next_client_shares_it() {
     let state = tempfile::tempdir().expect("a folder");
     let mut first = Client::start(sinew(state.path()).args(["stdio", "--demo"]));
     let devices = first.ask("tools/call", json!({"name": "list_devices", "arguments": {}}));
-    assert_eq!(devices["structuredContent"]["devices"].as_array().map(Vec::len), Some(7), "{devices}");
+    assert_eq!(devices["structuredContent"]["devices"].as_array().map(Vec::len), Some(10), "{devices}");
     let mut second = Client::start(sinew(state.path()).arg("stdio"));
     assert!(second.names().iter().any(|name| name.ends_with("take_photo")));
     let listed = run(sinew(state.path()).arg("devices")).ok().out;
@@ -264,7 +264,7 @@ fn when_the_client_with_the_gateway_leaves_exactly_one_other_takes_it_over() {
         assert!(client.names().iter().any(|name| name.ends_with("take_photo")));
     }
     let listed = run(sinew(state.path()).args(["devices", "--json"])).ok().json();
-    assert_eq!(listed["devices"].as_array().map(Vec::len), Some(7), "{listed}");
+    assert_eq!(listed["devices"].as_array().map(Vec::len), Some(10), "{listed}");
     others.into_iter().for_each(Client::quit);
     assert_eq!(run(sinew(state.path()).arg("devices")).code, 69, "the last one has closed it");
 }

@@ -47,6 +47,9 @@ fn a_thing_of_the_configuration_is_called_and_keeps_its_name() {
     assert_eq!(gateway.json(&["call", "heater", "turn", "to=off"])["content"][0]["text"], "false");
     let refused = gateway.run(&["call", "heater", "turn", "to=on&timer=5"]);
     assert!(refused.code != 0 && refused.err.contains("to"), "{refused:?}");
+    // Its tools are checked like those of every other device.
+    let linted = gateway.run(&["spec", "lint", "--device", "heater", "--format", "json"]);
+    assert!(linted.out.contains("device:heater") && linted.out.contains("turn"), "{linted:?}");
     gateway.run(&["devices", "rename", "heater", "Bathroom"]).ok();
     let TestGateway { state, process, .. } = gateway;
     drop(process);

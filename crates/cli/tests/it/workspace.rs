@@ -28,11 +28,17 @@ const USES: &[(&str, &[&str])] = &[
     (
         "compose",
         &[
-            "tool", "spec", "gateway", "boards", "phones", "apps", "front", "policy", "routines", "serial", "servers",
-            "things", "fetch", "steps",
+            "tool", "api", "spec", "gateway", "boards", "phones", "apps", "front", "policy", "routines", "serial",
+            "servers", "things", "fetch", "steps",
         ],
     ),
-    ("bench", &["tool", "api", "wire", "mqtt", "policy", "gateway", "phones", "apps", "front", "sim", "routines"]),
+    (
+        "bench",
+        &[
+            "tool", "api", "wire", "policy", "gateway", "boards", "mqtt", "serial", "phones", "apps", "front", "sim",
+            "routines",
+        ],
+    ),
     (
         "cli",
         &[

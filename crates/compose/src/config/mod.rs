@@ -75,6 +75,8 @@ sinew_tool::settings! {
         pub brokers: Vec<brokers::BrokerConfig> = Vec::new();
         /// MCP servers that Sinew calls, see `docs/servers.md`.
         pub servers: Vec<sinew_servers::ServerConfig> = Vec::new();
+        /// How servers are found and added while the gateway runs, see `docs/servers.md`.
+        pub find: sinew_servers::FindSettings = sinew_servers::FindSettings::default();
         /// Boards on serial lines, see `docs/serial.md`.
         pub serial: Vec<sinew_serial::SerialConfig> = Vec::new();
         /// Gadgets that speak plain MQTT or HTTP, see `docs/things.md`.
@@ -320,6 +322,7 @@ impl GatewayConfig {
             endpoints,
             brokers,
             families,
+            find: this.find,
             routines: this.routines,
         })
     }

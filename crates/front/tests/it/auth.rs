@@ -118,7 +118,7 @@ async fn an_open_server_needs_no_token_and_listens_only_on_loopback() {
 
     let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
     let settings = FrontSettings { open: true, ..FrontSettings::default() };
-    let front = sinew_front::Front { gateway: server.gateway.clone(), settings };
+    let front = sinew_front::Front::new(server.gateway.clone(), settings);
     let refused = sinew_front::http::run(listener, front, None, server.shutdown.clone()).await;
     assert!(refused.unwrap_err().to_string().contains("loopback"));
 }

@@ -34,7 +34,7 @@ impl Broker {
     }
 
     fn connect(&self, server: &TestServer, shutdown: &CancellationToken) -> JoinHandle<std::io::Result<()>> {
-        let front = Front { gateway: server.gateway.clone(), settings: FrontSettings::default() };
+        let front = Front::new(server.gateway.clone(), FrontSettings::default());
         tokio::spawn(dialout::serve(front, self.address.clone(), Shape::Folded, shutdown.clone()))
     }
 

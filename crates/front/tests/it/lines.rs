@@ -22,7 +22,7 @@ pub struct Pipe {
 pub fn pipe(server: &TestServer) -> Pipe {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(theirs);
-    let front = Front { gateway: server.gateway.clone(), settings: FrontSettings::default() };
+    let front = Front::new(server.gateway.clone(), FrontSettings::default());
     let shutdown = CancellationToken::new();
     let who = Principal::new("local", Role::Client);
     let server = tokio::spawn(stdio::run(front, who, Shape::Folded, reader, writer, shutdown.clone()));

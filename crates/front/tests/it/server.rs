@@ -66,6 +66,7 @@ impl FakeDevice {
             version: "1.0".to_owned(),
             status: Status::Ready,
             instructions: None,
+            labels: Vec::new(),
             attributes: Default::default(),
         };
         let go_on = Arc::new(tokio::sync::Semaphore::new(0));
@@ -181,7 +182,7 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();
-        let front = Front { gateway: gateway.clone(), settings };
+        let front = Front::new(gateway.clone(), settings);
         let task = tokio::spawn(sinew_front::http::run(listener, front, tls, shutdown.clone()));
         let token = gateway.tokens().own();
         let (signals, task) = (Mutex::new(signals), Mutex::new(Some(task)));

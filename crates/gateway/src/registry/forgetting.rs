@@ -150,6 +150,14 @@ impl RegistryWriter {
         self.offers.keep(changes);
     }
 
+    /// Removes a device that was only shown because it could not be reached. Nobody was offered anything under its id, so
+    /// the id is free at once: the device may come with another key.
+    pub(super) fn drop_unreached(&mut self, entry: &Arc<DeviceEntry>) {
+        self.drop_device(entry, "it was never connected");
+        self.forgetting.wake(&entry.id);
+        self.store.write(Write::Release(entry.id.clone()));
+    }
+
     fn drop_device(&mut self, entry: &Arc<DeviceEntry>, why: &str) -> Commit {
         tracing::info!(device = %entry.id, "device forgotten: {why}");
         let body = json!({"why": why, "name": entry.name.as_deref()});

@@ -148,7 +148,8 @@ impl RegistryWriter {
         };
         let Some(id) = id else { return false };
         let name = known.as_ref().and_then(|entry| entry.name.clone());
-        let labels = known.as_ref().map(|entry| entry.labels.clone()).unwrap_or_default();
+        let given = known.as_ref().map(|entry| labels::given(&entry.labels, &entry.info)).unwrap_or_default();
+        let labels = labels::joined(given, &info);
         *toolset_change = self.toolset_change(&id, known.as_deref(), &info, &prepared.toolset);
         let withdrawn = prepared.withdrawn.clone();
         let Admitted { info, offer, pinned, held, warnings } =
@@ -226,6 +227,10 @@ impl RegistryWriter {
 
     pub(super) fn leave(&mut self, device: &Arc<dyn Device>, key: &DeviceKey, reason: &LeaveReason) -> bool {
         let Some(entry) = self.current(device, key) else { return false };
+        if *reason == LeaveReason::NeverConnected && !entry.is_kept() {
+            self.drop_unreached(&entry);
+            return true;
+        }
         let reason = clean_line(&reason.to_string(), 300);
         tracing::info!(device = %entry.id, reason, "device disconnected");
         let disconnected = Notice { topic: DISCONNECTED.to_owned(), body: json!({ "reason": reason }) };
@@ -316,7 +321,7 @@ impl RegistryWriter {
         remove: &[Label],
     ) -> Result<(DeviceView, Commit), ToolError> {
         let entry = self.find(device)?;
-        let labels = labels::changed(&entry.labels, add, remove)?;
+        let labels = labels::changed(&entry.labels, add, remove, &entry.info)?;
         Ok(self.keep_awaited(DeviceEntry { labels, ..(*entry).clone() }))
     }
 
@@ -491,6 +496,7 @@ impl RegistryWriter {
             version: row.version,
             status: Status::Ready,
             instructions: row.instructions,
+            labels: Vec::new(),
             attributes: row.attributes.into_iter().collect(),
         });
         let withdrawn = prepared.withdrawn.clone();
@@ -531,7 +537,7 @@ fn row(entry: &DeviceEntry) -> DeviceRow {
         key: view.key,
         id: view.id,
         name: view.name,
-        labels: view.labels,
+        labels: labels::given(&entry.labels, &entry.info),
         family: view.family,
         admission: view.admission,
         kind: view.kind,

@@ -56,6 +56,7 @@ impl Fake {
             version: "1.2.3".to_owned(),
             status: Status::Ready,
             instructions: None,
+            labels: Vec::new(),
             attributes: [("hardware_id", json!(mac))]
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value))

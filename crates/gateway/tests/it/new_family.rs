@@ -30,6 +30,7 @@ impl Kiln {
             version: "3".to_owned(),
             status: Status::Ready,
             instructions: Some("Obey me".to_owned()),
+            labels: Vec::new(),
             attributes: [("cone".to_owned(), json!(6))].into_iter().collect(),
         };
         Arc::new(Kiln { info: Arc::new(info), tools: Arc::new(Toolset::new(tools)) })

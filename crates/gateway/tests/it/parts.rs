@@ -35,6 +35,7 @@ impl Device for Steps {
             version: String::new(),
             status: Status::Ready,
             instructions: None,
+            labels: Vec::new(),
             attributes: Default::default(),
         })
     }

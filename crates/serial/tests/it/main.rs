@@ -14,7 +14,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 use sinew_boards::{Boards, HubConfig};
 use sinew_serial::{PortTree, SerialConfig, SerialPlan};
-use sinew_tool::{Args, Call, Device, DeviceEvent, DeviceKey, Status};
+use sinew_tool::{Announce, Args, Call, Device, DeviceEvent, DeviceKey, ErrorKind, Status};
 use sinew_wire::device::{Board, Property, Reply, ToolSpec};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -130,11 +130,12 @@ struct Family {
 impl Family {
     fn start(plan: SerialPlan, ports: PortTree) -> Family {
         let (sender, events) = mpsc::unbounded_channel();
-        let refuse = |_: Option<&str>, _: &DeviceKey| None;
-        let config = HubConfig::new(Arc::new(refuse), Arc::new(move |event| drop(sender.send(event))));
+        let refuse = Arc::new(|_: Option<&str>, _: &DeviceKey| None);
+        let announce: Announce = Arc::new(move |event| drop(sender.send(event)));
+        let config = HubConfig::new(refuse.clone(), announce.clone());
         let boards = Boards::new(config).expect("random numbers");
         let shutdown = CancellationToken::new();
-        let running = tokio::spawn(sinew_serial::run(plan, ports, boards, shutdown.clone()));
+        let running = tokio::spawn(sinew_serial::run(plan, ports, boards, refuse, announce, shutdown.clone()));
         Family { events, shutdown, running }
     }
 
@@ -230,8 +231,32 @@ async fn a_port_that_another_program_uses_is_left_alone_until_it_is_free() {
     let other = File::options().read(true).write(true).open(&board.path).expect("open");
     rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).expect("locked");
     let mut family = Family::on(&board.path);
-    assert!(tokio::time::timeout(Duration::from_millis(300), family.events.recv()).await.is_err());
+    let shown = family.joined().await.info();
+    assert!(remedy(&shown.status).contains("another program uses this port"), "{:?}", shown.status);
     drop(other);
+    assert_eq!(family.left().await, "never connected");
+    doubles(&family.joined().await).await;
+}
+
+fn remedy(status: &Status) -> &str {
+    match status {
+        Status::Limited { state, remedy } if state == "not reached" => remedy,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_port_that_is_not_there_is_shown_with_what_to_do_until_it_is() {
+    let board = Plugged::new("", sdk());
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ttyUSB0");
+    let mut family = Family::on(&path);
+    let shown = family.joined().await;
+    assert!(remedy(&shown.info().status).contains("ttyUSB0 is not there; plug the board in"), "{:?}", shown.info());
+    let call = shown.call(Call::new("double", Args::new())).await.expect_err("nobody is there");
+    assert_eq!(call.kind, ErrorKind::DeviceAway);
+    std::os::unix::fs::symlink(&board.path, &path).expect("plugged in");
+    assert_eq!(family.left().await, "never connected");
     doubles(&family.joined().await).await;
 }
 

@@ -53,6 +53,11 @@ async fn talk(
 }
 
 async fn read_body(stream: &mut TcpStream, input: &mut Vec<u8>) -> Option<String> {
+    Some(read_request(stream, input).await?.1)
+}
+
+/// Head and body of the next request; `None` when the connection has ended.
+pub async fn read_request(stream: &mut TcpStream, input: &mut Vec<u8>) -> Option<(String, String)> {
     loop {
         let text = String::from_utf8_lossy(input).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
@@ -63,7 +68,7 @@ async fn read_body(stream: &mut TcpStream, input: &mut Vec<u8>) -> Option<String
                 .map_or(0, |rest| rest.split("\r\n").next().and_then(|length| length.parse().ok()).unwrap_or(0));
             if body.len() >= length {
                 input.drain(..head.len() + 4 + length);
-                return Some(body[..length].to_owned());
+                return Some((head.to_owned(), body[..length].to_owned()));
             }
         }
         if stream.read_buf(input).await.ok()? == 0 {
@@ -72,12 +77,12 @@ async fn read_body(stream: &mut TcpStream, input: &mut Vec<u8>) -> Option<String
     }
 }
 
-fn json_answer(body: &str) -> Vec<u8> {
+pub fn json_answer(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len())
         .into_bytes()
 }
 
-fn events(body: &str) -> Vec<u8> {
+pub fn events(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{body}").into_bytes()
 }
 

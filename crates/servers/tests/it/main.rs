@@ -2,7 +2,9 @@
 
 #![allow(clippy::panic)]
 
+mod finding;
 mod hostile;
 mod manners;
+mod modern;
 mod programs;
 mod support;

@@ -101,7 +101,7 @@ async fn a_server_that_is_not_there_is_shown_with_its_trouble_until_it_comes() {
     assert_eq!(call(&stand_in, "temperature", json!({})).await.expect_err("away").kind, ErrorKind::DeviceAway);
     let shutdown = CancellationToken::new();
     let _board = HttpBoard::open(HttpBoardStyle::Espressif, address, shutdown.clone()).await.expect("it listens");
-    assert!(family.left().await.starts_with("replaced"));
+    assert_eq!(family.left().await, "never connected");
     let kiln = family.joined().await;
     assert_eq!(call(&kiln, "temperature", json!({})).await.expect("an answer").joined_text(), "21");
     // And when it goes, it is reported as gone.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic)]
 
+mod examples;
 mod support;
 
 use std::time::Duration;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use sinew_boards::broker::{Address, Connection, client_id};
 use sinew_mqtt::client::{BrokerPacket, Introduction, MqttMessage, Subscription};
 use sinew_things::ThingConfig;
-use sinew_tool::{Call, Device, DeviceEvent, Outcome, ToolError};
+use sinew_tool::{Call, Device, DeviceEvent, DeviceKey, Outcome, ToolError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
@@ -31,7 +31,9 @@ impl Family {
         let plan = sinew_things::plan(&[thing], brokers).expect("valid").remove(0);
         let (sender, events) = mpsc::unbounded_channel();
         let shutdown = CancellationToken::new();
-        tokio::spawn(sinew_things::run(plan, Arc::new(move |event| drop(sender.send(event))), shutdown.clone()));
+        let unknown = Arc::new(|_: Option<&str>, _: &DeviceKey| None);
+        let announce = Arc::new(move |event| drop(sender.send(event)));
+        tokio::spawn(sinew_things::run(plan, unknown, announce, shutdown.clone()));
         Family { events, shutdown }
     }
 
