@@ -48,7 +48,8 @@ const listed = async (name) => {
 /** Approves the call of this tool that waits, or will. */
 const approve = async (tool) => {
   for (let tries = 0; tries < 200; tries += 1) {
-    const waiting = JSON.parse(await sinew("approvals", "--json")).approvals.find((call) => call.tool === tool);
+    const waiting = JSON.parse(await sinew("approvals", "--json")).approvals
+      .find((call) => call.tool === tool || call.tool === `${tool} (its steps)`);
     if (waiting) return sinew("approvals", "approve", waiting.id);
     await sleep(100);
   }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::input::{exception, missing_argument};
 use super::{Io, Shell};
 use crate::phone::act::StockApp;
 use crate::phone::android::Android;
@@ -144,8 +143,6 @@ fn short(component: &str) -> String {
 impl Shell {
     pub(super) async fn am(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         match args {
-            [command @ ("start" | "start-activity" | "broadcast")] => exception(command, "No intent supplied", io),
-            [command @ ("force-stop" | "kill" | "stop-app")] => missing_argument(command, command, io),
             ["start" | "start-activity", rest @ ..] if self.companion_start(&Intent::read(rest), io) => 0,
             ["start" | "start-activity", rest @ ..] => self.start(&Intent::read(rest), io),
             ["force-stop" | "kill" | "stop-app", .., package] => {
@@ -190,10 +187,7 @@ impl Shell {
                 io.error(format!("Unknown command: {command}"));
                 255
             }
-            [] => {
-                io.error("Activity manager (activity) commands:\n  help\n  start-activity [-D] [-N] [-W] <INTENT>\n  broadcast <INTENT>\n  force-stop <PACKAGE>");
-                255
-            }
+            [] => 255,
         }
     }
 

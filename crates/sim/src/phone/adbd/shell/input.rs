@@ -208,7 +208,7 @@ fn usage(android: Android, command: &str, io: &mut Io<'_, '_>) -> u8 {
 const KNOWN: [&str; 9] =
     ["tap", "swipe", "text", "keyevent", "draganddrop", "motionevent", "press", "roll", "keycombination"];
 
-fn modern_usage(command: &str, io: &mut Io<'_, '_>) -> u8 {
+pub(super) fn modern_usage(command: &str, io: &mut Io<'_, '_>) -> u8 {
     if command.is_empty() {
         io.line("Usage: input [<source>] [-d DISPLAY_ID] <command> [<arg>...]\n\nThe sources are: ");
         SOURCES.iter().for_each(|source| io.line(format!("      {source}")));

@@ -17,6 +17,7 @@ mod installer;
 mod io;
 mod live;
 mod logcat;
+mod mistakes;
 mod packages;
 mod parse;
 mod props;
@@ -362,6 +363,9 @@ impl Shell {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let args = args.as_slice();
         let name = name.strip_prefix("/system/bin/").unwrap_or(name);
+        if let Some(code) = self.answer_mistake(name, args, io) {
+            return Ok(code);
+        }
         Ok(match name {
             "sleep" => {
                 let seconds: f64 = args.first().and_then(|text| text.parse().ok()).unwrap_or(0.0);

@@ -2,7 +2,6 @@
 
 use super::apps::{Intent, MAIN, VIEW, apk_folder};
 use super::dumpsys::address;
-use super::input::missing_argument;
 use super::{Io, Shell};
 use crate::phone::act::StockApp;
 use crate::phone::machine::{KEYBOARD, LAUNCHER, LAUNCHER_ACTIVITY, SYSTEM_UI};
@@ -13,15 +12,6 @@ const LAUNCHER_CATEGORY: &str = "android.intent.category.LAUNCHER";
 impl Shell {
     pub(super) fn pm(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         match args {
-            ["path"] => missing_argument("path", "path", io),
-            ["clear"] | ["grant" | "revoke"] => {
-                io.error("Error: no package specified");
-                1
-            }
-            ["uninstall"] => {
-                io.error("Error: package name not specified");
-                1
-            }
             ["list", "packages", rest @ ..] => self.list_packages(rest, io),
             ["list", "features"] => {
                 [
@@ -80,7 +70,10 @@ impl Shell {
                 self.resolve(args[0] == "resolve-activity", rest, io)
             }
             [what @ ("grant" | "revoke"), rest @ ..] => self.permit(what, rest, io),
-            ["enable" | "disable" | "disable-user" | "trim-caches", ..] => 0,
+            [
+                "enable" | "disable" | "disable-user" | "hide" | "unhide" | "suspend" | "unsuspend" | "trim-caches",
+                ..,
+            ] => 0,
             ["uninstall", .., package] if self.virtual_app(package).is_some() => {
                 self.handset.uninstall(package);
                 io.line("Success");
@@ -104,10 +97,7 @@ impl Shell {
 
     /// `pm grant PACKAGE PERMISSION` and `pm revoke`: silent where it is done, an exception otherwise.
     fn permit(&self, what: &str, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
-        let [.., package, permission] = args else {
-            io.error("Error: no permission specified");
-            return 1;
-        };
+        let [.., package, permission] = args else { return 1 };
         let thrown = match StockApp::find(package) {
             None => Some(format!("java.lang.IllegalArgumentException: Unknown package: {package}")),
             Some(app) if !app.permissions().contains(permission) => Some(format!(

@@ -188,6 +188,15 @@ impl Shell {
             io.error("cmd: No service specified; use -l to list all services");
             return Ok(20);
         };
+        let command = match *service {
+            "activity" => "am",
+            "window" => "wm",
+            "package" => "pm",
+            other => other,
+        };
+        if let Some(code) = self.answer_mistake(command, rest, io) {
+            return Ok(code);
+        }
         Ok(match *service {
             "statusbar" => {
                 let panel = match rest.first().copied() {

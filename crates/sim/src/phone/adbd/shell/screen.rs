@@ -131,11 +131,7 @@ impl Shell {
                 io.line(format!("Unknown command: {command}"));
                 255
             }
-            [] => {
-                io.error("Window manager (window) commands:");
-                io.error("  size [reset|WxH|WdpxHdp] [-d DISPLAY_ID]\n  density [reset|DENSITY] [-d DISPLAY_ID]\n  dismiss-keyguard\n  user-rotation [-d DISPLAY_ID] [free|lock] [rotation]");
-                255
-            }
+            [] => 255,
         })
     }
 }
