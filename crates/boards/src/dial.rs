@@ -21,7 +21,10 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> DialledStream for T {}
 
 /// Connects to a host, with TLS where it is configured.
 pub(crate) async fn dial(host: &str, port: u16, tls: Option<&Arc<ClientConfig>>) -> io::Result<Box<dyn DialledStream>> {
-    let tcp = TcpStream::connect((host, port)).await?;
+    secure(TcpStream::connect((host, port)).await?, host, tls).await
+}
+
+async fn secure(tcp: TcpStream, host: &str, tls: Option<&Arc<ClientConfig>>) -> io::Result<Box<dyn DialledStream>> {
     tcp.set_nodelay(true)?;
     Ok(match tls {
         None => Box::new(tcp),
@@ -46,6 +49,12 @@ pub(crate) fn system_roots() -> RootCertStore {
     roots
 }
 
+/// An address that nobody is given leads here too.
+fn is_this_machine(ip: IpAddr) -> bool {
+    let ip = ip.to_canonical();
+    ip.is_loopback() || ip.is_unspecified()
+}
+
 /// The address of a web server.
 #[derive(Clone)]
 pub(crate) struct WebAddress {
@@ -53,6 +62,8 @@ pub(crate) struct WebAddress {
     pub(crate) host: String,
     port: u16,
     tls: Option<Arc<ClientConfig>>,
+    /// Refuse to connect to this machine, whatever the host's name says.
+    is_elsewhere: bool,
 }
 
 impl WebAddress {
@@ -73,7 +84,7 @@ impl WebAddress {
             _ => return Err(format!("it must begin with {}:// or {}://", schemes[0], schemes[1])),
         };
         let port = uri.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
-        Ok(WebAddress { uri, host, port, tls })
+        Ok(WebAddress { uri, host, port, tls, is_elsewhere: false })
     }
 
     /// Another path on the same server.
@@ -90,12 +101,27 @@ impl WebAddress {
 
     /// Whether it is on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
-        let ip = self.host.parse::<IpAddr>();
-        self.host.eq_ignore_ascii_case("localhost") || ip.is_ok_and(|ip| ip.is_loopback())
+        let host = self.host.trim_end_matches('.');
+        host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(is_this_machine)
+    }
+
+    /// The address as a server may name it: one that is not on this machine leads nobody to this machine.
+    pub(crate) fn named_by(self, server: &WebAddress) -> Result<WebAddress, String> {
+        if server.is_loopback() {
+            return Ok(self);
+        }
+        match self.is_loopback() {
+            true => Err(format!("it is on this machine, and {}, which names it, is not", server.host)),
+            false => Ok(WebAddress { is_elsewhere: true, ..self }),
+        }
     }
 
     pub(crate) async fn connect(&self) -> io::Result<Box<dyn DialledStream>> {
-        dial(&self.host, self.port, self.tls.as_ref()).await
+        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        if self.is_elsewhere && is_this_machine(tcp.peer_addr()?.ip()) {
+            return Err(io::Error::other("the name leads to this machine"));
+        }
+        secure(tcp, &self.host, self.tls.as_ref()).await
     }
 
     /// Sends one request on a connection of its own. Path and host are those of this address; the answer has at most

@@ -40,6 +40,7 @@ mod socket;
 mod stream;
 mod token_bucket;
 pub mod vision;
+mod wire_log;
 
 pub use bootstrap::{Bootstrap, OfferedTransport};
 pub use device::BoardDevice;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sinew_tool::text::log_line;
 use sinew_tool::{
     Caller, Content, Device, DeviceEvent, DeviceInfo, ErrorKind, LeaveReason, Notice, Outcome, Picture, Status,
     ToolError, Toolset, Value, json,
@@ -25,6 +24,7 @@ use crate::pipe::{CloseReason, Liveness, Pipe, PipeError, Received};
 use crate::relay::{Conversation, FromServer, ToServer};
 use crate::roster::{Registration, RegistrationEnd};
 use crate::token_bucket::TokenBucket;
+use crate::wire_log;
 use crate::{BoardLimits, integers, provider};
 
 /// Unanswered pings after which a board counts as gone.
@@ -438,7 +438,9 @@ impl Pump {
     }
 
     fn log_wire(&self, what: &str, text: &str) {
-        tracing::debug!(board = %self.registration.key, "{what}: {}", log_line(text));
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            tracing::debug!(board = %self.registration.key, "{what}: {}", wire_log::line(text));
+        }
     }
 
     /// Handles all output of the session, and sets the timer for what is due next.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use sinew_boards::VoiceRelay;
 use sinew_boards::relay::{AssistantAccess, OtaAddress, VoiceAddress, VoiceServer};
 use sinew_gateway::{DeviceView, Gateway, Principal, PublicTool, Request, Shape};
+use sinew_policy::suspected_effect;
 use sinew_tool::settings::{Deserializer, Error, SeqAccess, Setting, Visitor};
 use sinew_tool::{
     Args, Audience, BoxFuture, Caller, DeviceKey, Effect, ErrorKind, Outcome, Tool, ToolError, Value, json,
@@ -163,8 +164,7 @@ impl GatewayAccess {
             return None;
         }
         let effect = self.gateway.explain(who, id.as_str(), &public.own_name, &Args::new()).ok()?.effect;
-        // Where nobody said what a tool does, its name and hints count.
-        if effect.effect.map_or(effect.proposal, |(effect, _)| effect) == Effect::Danger {
+        if effect.effect.map_or_else(|| suspected_effect(&public.tool), |(effect, _)| effect) == Effect::Danger {
             return None;
         }
         let title = device.name.as_ref().map_or(id.to_string(), |name| format!("{name} ({id})"));

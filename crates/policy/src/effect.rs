@@ -120,12 +120,13 @@ pub fn hinted_effect(hints: &Hints) -> Option<Effect> {
 }
 
 const READING: [&str; 10] = ["get", "list", "read", "show", "find", "search", "status", "query", "check", "is"];
-const DANGEROUS: [&str; 16] = [
+const DANGEROUS: [&str; 17] = [
     "unlock",
     "open",
     "delete",
     "remove",
     "erase",
+    "wipe",
     "format",
     "reset",
     "reboot",
@@ -141,18 +142,43 @@ const DANGEROUS: [&str; 16] = [
 
 /// A guess for a tool that nobody marked, from its hints and its name. Only a proposal for a person.
 pub fn propose_effect(tool: &Tool) -> Effect {
-    if let Some(effect) = hinted_effect(&tool.hints) {
-        return effect;
+    hinted_effect(&tool.hints).unwrap_or_else(|| effect_of_name(&tool.name))
+}
+
+/// The worst that a tool which nobody marked may do, by its name and its hints. The word of a device makes nothing
+/// harmless here.
+pub fn suspected_effect(tool: &Tool) -> Effect {
+    match (hinted_effect(&tool.hints), effect_of_name(&tool.name)) {
+        (Some(Effect::Danger), _) | (_, Effect::Danger) => Effect::Danger,
+        (_, by_name) => by_name,
     }
-    let name = tool.name.to_ascii_lowercase();
-    let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+}
+
+fn effect_of_name(name: &str) -> Effect {
     // What it does comes first: `add_to_shopping_list` does not list.
-    let verb = name.rsplit('.').next().and_then(|own| own.split(|c: char| !c.is_ascii_alphanumeric()).next());
-    if words.iter().any(|word| DANGEROUS.contains(word)) {
+    let own_words = words(name.rsplit('.').next().unwrap_or_default());
+    if words(name).iter().any(|word| DANGEROUS.contains(&word.as_str())) {
         Effect::Danger
-    } else if verb.is_some_and(|verb| READING.contains(&verb)) {
+    } else if own_words.first().is_some_and(|verb| READING.contains(&verb.as_str())) {
         Effect::Read
     } else {
         Effect::Change
     }
+}
+
+/// The words of a name, however they are joined: `door.unlock`, `unlock_door`, `unlockDoor`.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for letter in name.chars() {
+        if !letter.is_alphanumeric() || (was_small && letter.is_uppercase()) {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (letter.is_alphanumeric(), words.last_mut()) {
+            word.extend(letter.to_lowercase());
+        }
+        was_small = letter.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }

@@ -26,7 +26,9 @@ mod settings;
 
 pub use condition::{Condition, Literal};
 pub use decide::{Decision, Plan, Policy, Reason, Rights};
-pub use effect::{EffectRule, EffectSource, MarkedEffect, ToolOrigin, effect_of, hinted_effect, propose_effect};
+pub use effect::{
+    EffectRule, EffectSource, MarkedEffect, ToolOrigin, effect_of, hinted_effect, propose_effect, suspected_effect,
+};
 pub use expectation::{Arguments, At, Expectation, ExpectationFile, Mismatch, Who};
 pub use explain::{Explanation, RuleReport, RuleResult};
 pub use hours::{Hours, LocalTime};

@@ -439,6 +439,18 @@ mod effects {
         assert_eq!(named("read_shopping_list"), Effect::Read);
         assert_eq!(named("add_to_shopping_list"), Effect::Change);
         assert_eq!(named("self.lamp.set_color"), Effect::Change);
+        for joined in ["unlockDoor", "doorUnlock", "DOOR_UNLOCK", "factory-wipe"] {
+            assert_eq!(named(joined), Effect::Danger, "{joined}");
+        }
+    }
+
+    #[test]
+    fn a_device_cannot_make_a_suspicious_name_harmless() {
+        let hints = Hints { read_only: Some(true), destructive: Some(false), ..Hints::default() };
+        let tool = |name: &str| Tool::new(name, "", json!({"type": "object"})).with_hints(hints);
+        assert_eq!(suspected_effect(&tool("self.lock.unlock_quiet")), Effect::Danger);
+        assert_eq!(suspected_effect(&tool("self.lamp.set_color")), Effect::Change);
+        assert_eq!(suspected_effect(&tool("self.get_status")), Effect::Read);
     }
 }
 

@@ -11,6 +11,8 @@ use sinew_tool::text::{clip, cut};
 use sinew_tool::{BoxFuture, Caller, Content, DeviceKey, ErrorKind, Outcome, Tool, ToolError, Value, json};
 use sinew_wire::PROTOCOL_VERSION;
 
+use super::server::VoiceAddress;
+use super::server_text::ServerText;
 use super::voice_caller::{PhotoAddress, SharedPhotoAddress, VoiceCaller};
 use super::{AssistantAccess, RelayHub};
 
@@ -29,7 +31,7 @@ pub(crate) struct Assistant {
     info: (String, String),
     caller: Arc<VoiceCaller>,
     photos: SharedPhotoAddress,
-    allows_plain: bool,
+    server: VoiceAddress,
 }
 
 /// What is to be done about a message.
@@ -46,12 +48,12 @@ impl Assistant {
         board: DeviceKey,
         info: (String, String),
         ids: (String, String),
-        allows_plain: bool,
+        server: VoiceAddress,
     ) -> Assistant {
         let photos = Arc::new(Mutex::new(None));
         let (device_id, client_id) = ids;
         let caller = Arc::new(VoiceCaller { device_id, client_id, photos: photos.clone() });
-        Assistant { access: relay.config.access.clone(), board, info, caller, photos, allows_plain }
+        Assistant { access: relay.config.access.clone(), board, info, caller, photos, server }
     }
 
     /// Reads the payload of an `mcp` message.
@@ -87,7 +89,7 @@ impl Assistant {
     fn initialize(&self, params: &Value) -> Value {
         let vision = &params["capabilities"]["vision"];
         if vision.is_object() {
-            match PhotoAddress::parse(vision, self.allows_plain) {
+            match PhotoAddress::parse(vision, &self.server) {
                 Ok(address) => *self.photos.lock().unwrap_or_else(PoisonError::into_inner) = Some(address),
                 Err(why) => {
                     tracing::warn!(board = %self.board, "photos stay with Sinew: the voice server's address for them cannot be used: {why}")
@@ -238,7 +240,9 @@ pub fn read_foreign_message(text: &str) {
     let (photos, text_of) = (Arc::new(Mutex::new(None)), String::new);
     let caller = Arc::new(VoiceCaller { device_id: text_of(), client_id: text_of(), photos: photos.clone() });
     let (access, board) = (Arc::new(Nothing), DeviceKey(text_of()));
-    let assistant = Assistant { access, board, info: (text_of(), text_of()), caller, photos, allows_plain: false };
+    let Ok(server) = VoiceAddress::new("ws://127.0.0.1/", None, false) else { return };
+    let assistant = Assistant { access, board, info: (text_of(), text_of()), caller, photos, server };
+    let _ = ServerText::read(text);
     let message: Value = lenient::read(text.as_bytes()).unwrap_or_default();
     if let Reaction::Answer(answer) = assistant.handle(&message["payload"]) {
         assert_eq!(answer["id"], message["payload"]["id"]);

@@ -27,6 +27,7 @@ impl Pump {
         let board = BoardFacts::new(&info, self.pipe.transport());
         let start = ConversationStart { hub: self.hub.clone(), relay, board, hello: hello.body, previous };
         self.conversation = Some(Box::new(Conversation::start(start)));
+        self.session.await_server();
         self.show_relay("connecting");
     }
 
@@ -131,6 +132,7 @@ impl Pump {
         let info = self.device.info();
         let is_relayed = || self.hub.relay.as_ref().is_some_and(|relay| relay.is_relayed(&info.key));
         if self.owner_greets && info.attributes.get(RELAY).is_none() && is_relayed() {
+            self.session.keep_private();
             self.show_relay(IDLE);
         }
     }

@@ -23,6 +23,7 @@ use tokio_tungstenite::tungstenite::Message;
 use super::RelayHub;
 use super::assistant::{Assistant, Reaction};
 use super::server::{BoardHeaders, ServerSocket};
+use super::server_text::ServerText;
 use super::sound::OpenChannel;
 use crate::hub::BoardHub;
 
@@ -40,6 +41,10 @@ const MAX_WAITING: usize = 64;
 const MAX_SOUND_BYTES: usize = 16 << 10;
 /// Requests of the voice server that are answered at once.
 const MAX_REQUESTS: usize = 16;
+/// Commands of the voice server to the board in one conversation: a server that sends more would fill the audit.
+const MAX_COMMANDS: usize = 8;
+/// What the voice server says of its sound; some hundred bytes are usual.
+const MAX_AUDIO_BYTES: usize = 4 << 10;
 
 /// What a board says to its voice server.
 pub(crate) enum ToServer {
@@ -173,6 +178,7 @@ async fn converse(
         board: &board,
         relay: &relay,
         requests: FuturesUnordered::new(),
+        commands: 0,
         warned: false,
     };
     talk.tell_board(FromServer::Opened { session_id, members }).await?;
@@ -238,7 +244,7 @@ async fn open(
     let session_id = clip(answer["session_id"].as_str().unwrap_or_default());
     let mut members = Map::new();
     let audio = &answer["audio_params"];
-    if audio.is_object() {
+    if audio.is_object() && audio.to_string().len() <= MAX_AUDIO_BYTES {
         members.insert("audio_params".to_owned(), audio.clone());
     }
     if let Some(channel) = &channel {
@@ -248,7 +254,7 @@ async fn open(
     }
     let info = (board.name.clone(), board.version.clone());
     let ids = (board.hardware_id.clone(), board.client_id.clone());
-    let assistant = Assistant::new(relay, board.key.clone(), info, ids, address.allows_plain);
+    let assistant = Assistant::new(relay, board.key.clone(), info, ids, address);
     Ok(OpenedServer { socket, session_id, members, channel, assistant })
 }
 
@@ -273,6 +279,8 @@ struct Talk<'a> {
     relay: &'a RelayHub,
     /// Requests of the server that are not answered.
     requests: FuturesUnordered<BoxFuture<'static, Value>>,
+    /// Commands of the server to the board so far.
+    commands: usize,
     /// Something odd was reported already.
     warned: bool,
 }
@@ -297,7 +305,9 @@ impl Talk<'_> {
                     }
                     Some(Ok(Message::Binary(frame))) => {
                         silent_at = Instant::now() + SILENCE_TIME;
-                        self.handle_binary(frame).await?;
+                        if !self.handle_binary(frame).await? {
+                            return Ok(());
+                        }
                     }
                     Some(Err(error)) => return Err(format!("the connection to the voice server failed: {error}")),
                 },
@@ -321,38 +331,58 @@ impl Talk<'_> {
             Some("mcp") => self.handle_mcp(&message["payload"]).await?,
             Some("goodbye") => return Ok(false),
             Some("hello") => {}
-            Some("system") => {
-                let command = clip(message["command"].as_str().unwrap_or_default());
-                match self.relay.config.access.record(&self.board.key, command).await {
-                    Ok(()) => self.pass_down(text, framed).await?,
-                    Err(error) => self.warn(&format!("a command is not passed on: {}", error.message)),
+            kind => {
+                let is_command = kind == Some("system");
+                match ServerText::read(text) {
+                    Ok(read) if is_command => self.pass_command(&read, text, framed).await?,
+                    Ok(_) => self.pass_down(text, framed).await?,
+                    Err(why) => self.warn(&format!("a text is not passed on: {why}")),
                 }
             }
-            Some(_) => self.pass_down(text, framed).await?,
-            None => self.warn("a message without a `type` is not passed on"),
         }
         Ok(true)
+    }
+
+    /// Passes a command to the board on, once it is recorded.
+    async fn pass_command(&mut self, read: &ServerText, text: &str, framed: Option<Bytes>) -> Result<(), String> {
+        if self.commands >= MAX_COMMANDS {
+            self.warn("more commands than one conversation has are not passed on");
+            return Ok(());
+        }
+        self.commands += 1;
+        let command = clip(read.member("command").and_then(Value::as_str).unwrap_or_default());
+        match self.relay.config.access.record(&self.board.key, command).await {
+            Ok(()) => self.pass_down(text, framed).await,
+            Err(error) => {
+                self.warn(&format!("a command is not passed on: {}", error.message));
+                Ok(())
+            }
+        }
     }
 
     async fn pass_down(&mut self, text: &str, framed: Option<Bytes>) -> Result<(), String> {
         self.tell_board(framed.map_or_else(|| FromServer::Text(text.to_owned()), FromServer::Sound)).await
     }
 
-    async fn handle_binary(&mut self, frame: Bytes) -> Result<(), String> {
+    /// False where the server ended the conversation.
+    async fn handle_binary(&mut self, frame: Bytes) -> Result<bool, String> {
         if let Some(json) = sinew_wire::host::binary_json(&frame).filter(|_| self.board.protocol_version == 2) {
-            let text = String::from_utf8_lossy(json).into_owned();
-            return self.handle_text(&text, Some(frame)).await.map(drop);
+            let Ok(text) = std::str::from_utf8(json).map(str::to_owned) else {
+                self.warn("a text that is not UTF-8 is not passed on");
+                return Ok(true);
+            };
+            return self.handle_text(&text, Some(frame)).await;
         }
         if frame.len() > MAX_SOUND_BYTES {
             self.warn("a frame of sound is too long and is not passed on");
-            return Ok(());
+            return Ok(true);
         }
         match &self.channel {
             // Sound before the board has sent its own is for nobody, and is dropped.
             Some(channel) => drop(channel.send(&frame)),
             None => self.tell_board(FromServer::Sound(frame)).await?,
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn handle_mcp(&mut self, payload: &Value) -> Result<(), String> {

@@ -19,6 +19,7 @@ mod board;
 mod conversation;
 mod ota;
 mod server;
+mod server_text;
 pub(crate) mod sound;
 mod voice_caller;
 

@@ -145,7 +145,10 @@ impl RelayHub {
 fn read_server(answer: &Value, ota: &OtaAddress) -> Result<VoiceAddress, String> {
     let host = &ota.address.host;
     match answer["websocket"]["url"].as_str().filter(|url| !url.is_empty()) {
-        Some(url) => VoiceAddress::new(url, answer["websocket"]["token"].as_str(), ota.allows_plain),
+        Some(url) => {
+            let token = answer["websocket"]["token"].as_str();
+            VoiceAddress::new(url, token, ota.allows_plain).and_then(|address| address.named_by(ota))
+        }
         None if answer["mqtt"].is_object() => Err(format!(
             "the voice server {host} offers MQTT only, which is not supported yet; it must offer a WebSocket"
         )),

@@ -38,7 +38,7 @@ pub struct VoiceAddress {
     address: WebAddress,
     token: Option<HeaderValue>,
     /// Whether it may name addresses for photos without TLS.
-    pub(crate) allows_plain: bool,
+    allows_plain: bool,
 }
 
 /// The address at which a voice server tells boards their settings.
@@ -57,6 +57,19 @@ impl VoiceAddress {
             .map_err(|why| format!("the address of the voice server cannot be used: {why}"))?;
         let token = token.filter(|token| !token.is_empty()).map(to_header).transpose()?;
         Ok(VoiceAddress { url: url.to_owned(), address, token, allows_plain })
+    }
+
+    /// An address that this server names, if we may use it.
+    pub(crate) fn allow(&self, named: WebAddress) -> Result<WebAddress, String> {
+        let named = named.named_by(&self.address)?;
+        check_encryption(named, self.allows_plain, "https")
+    }
+
+    /// The same server, as the settings at `ota` name it.
+    pub(crate) fn named_by(self, ota: &OtaAddress) -> Result<VoiceAddress, String> {
+        let address = self.address.named_by(&ota.address);
+        let address = address.map_err(|why| format!("the address of the voice server cannot be used: {why}"))?;
+        Ok(VoiceAddress { address, ..self })
     }
 
     pub(crate) fn host(&self) -> &str {

@@ -15,6 +15,8 @@ use crate::hub::BoardHub;
 
 /// Milliseconds of one frame, where the voice server does not say.
 const USUAL_FRAME_MS: u32 = 60;
+/// Packets that may be missing in a row: three minutes, longer than a conversation is silent.
+const MAX_AHEAD: u32 = 3_000;
 /// The header in front of each frame, for servers that cancel echoes.
 const TIMED_HEADER_BYTES: usize = 16;
 
@@ -131,7 +133,8 @@ impl SoundChannel {
         {
             let mut state = self.state();
             // Late and repeated packets are left out, as firmware does.
-            if header.sequence <= state.received {
+            let ahead = header.sequence.saturating_sub(state.received);
+            if !(1..=MAX_AHEAD).contains(&ahead) {
                 return false;
             }
             (state.received, state.address) = (header.sequence, Some(from));
@@ -237,6 +240,7 @@ mod tests {
         assert!(channel.receive(&packet(3), BOARD.into()));
         assert!(!channel.receive(&packet(3), BOARD.into()), "a repeated packet");
         assert!(!channel.receive(&packet(2), BOARD.into()), "a late packet");
+        assert!(!channel.receive(&packet(u32::MAX), BOARD.into()), "one that would make all others late");
         assert!(channel.receive(&packet(4), BOARD.into()));
         assert!(!channel.receive(&packet(5), BOARD.into()), "the server does not keep up");
         assert!(matches!(received.try_recv(), Ok(ToServer::Sound(frame)) if *frame == *b"sound"));

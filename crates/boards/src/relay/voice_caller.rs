@@ -10,6 +10,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http_body_util::Full;
 use sinew_tool::{Answer, BoxFuture, Caller, ErrorKind, LogLevel, Picture, Question, ToolError, Value};
 
+use super::server::VoiceAddress;
 use crate::dial::WebAddress;
 
 /// The board waits for the answer meanwhile, and so does whoever spoke to it.
@@ -25,13 +26,10 @@ pub(crate) struct PhotoAddress {
 }
 
 impl PhotoAddress {
-    /// Reads `capabilities.vision` of an `initialize`. `allows_plain`: also without TLS on other machines.
-    pub(crate) fn parse(vision: &Value, allows_plain: bool) -> Result<PhotoAddress, String> {
+    /// Reads `capabilities.vision` of the `initialize` of a voice server.
+    pub(crate) fn parse(vision: &Value, server: &VoiceAddress) -> Result<PhotoAddress, String> {
         let url = vision["url"].as_str().ok_or("it has no `url`")?;
-        let address = WebAddress::parse(url, ["http", "https"])?;
-        if !(address.is_encrypted() || address.is_loopback() || allows_plain) {
-            return Err("it is not encrypted".to_owned());
-        }
+        let address = server.allow(WebAddress::parse(url, ["http", "https"])?)?;
         Ok(PhotoAddress { address, token: vision["token"].as_str().map(str::to_owned) })
     }
 }

@@ -364,6 +364,66 @@ async fn requests_with_foreign_ids_and_methods_are_answered_and_none_reaches_the
 }
 
 #[tokio::test]
+async fn nothing_that_a_board_would_take_for_mcp_or_a_command_passes_by_the_gateway() {
+    let mut stage = VoiceStage::open().await;
+    let mut server = stage.talking().await;
+    let call = r#""payload":{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"self.reboot"}}"#;
+    for smuggled in [
+        format!(r#"{{"Type":"mcp","type":"tts",{call}}}"#),
+        format!(r#"{{"type":"mcp","type":"tts",{call}}}"#),
+        format!(r#"{{"type":"mcp\u0000",{call}}}"#),
+        r#"{"TYPE":"system","type":"llm","command":"reboot"}"#.to_owned(),
+        r#"{"type":"system","Command":"reboot","command":"x"}"#.to_owned(),
+    ] {
+        soon(server.send(Message::text(smuggled))).await.expect("sent");
+    }
+    for number in 0..20 {
+        say(&mut server, json!({"type": "system", "command": format!("c{number}")})).await;
+    }
+    say(&mut server, json!({"type": "tts", "state": "stop"})).await;
+    let mut commands = 0;
+    loop {
+        let heard = text(&mut stage.heard, |_| true).await;
+        match heard["type"].as_str() {
+            Some("system") => commands += 1,
+            Some("tts") => break,
+            other => panic!("{other:?} passed: {heard}"),
+        }
+    }
+    assert_eq!((commands, stage.access.commands.lock().expect("no panic").len()), (8, 8));
+    stage.gateway.close().await;
+}
+
+#[tokio::test]
+async fn what_is_said_before_the_voice_server_answers_becomes_no_event() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let (mut gateway, _access) = open_for(&url(&listener)).await;
+    let mut board = Client::admitted(&gateway, BOARD).await;
+    board.introduce().await;
+    gateway.joined().await;
+    let listen = json!({"type": "listen", "state": "detect", "text": "a wake word"});
+    board.say(json!({"type": "hello", "version": 3, "transport": "udp"})).await;
+    let (tcp, _) = soon(listener.accept()).await.expect("dialled");
+    board.say(listen.clone()).await;
+    board.publish(0, b"a wake word").await;
+    let mut server = soon(accept_async(tcp)).await.expect("a WebSocket");
+    greet(&mut server, "s1").await;
+    while board.hear().await.1["type"] != "hello" {}
+    drop(server);
+    while board.hear().await.1["type"] != "goodbye" {}
+    board.say(listen).await;
+    board.say(json!({"type": "custom", "done": true})).await;
+    loop {
+        let DeviceEvent::Said(_, notice) = gateway.next().await else { continue };
+        assert!(!format!("{notice:?}").contains("wake word"), "{notice:?}");
+        if notice.topic == "custom" {
+            break;
+        }
+    }
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn a_flood_of_requests_is_answered_and_delays_nobody_else() {
     let mut stage = VoiceStage::open().await;
     let mut server = stage.talking().await;

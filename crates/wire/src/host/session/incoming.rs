@@ -56,7 +56,7 @@ impl Session {
         match (frame.kind, frame.payload) {
             _ if self.config.bare && frame.is_rpc() => self.hear_rpc(frame),
             _ if self.config.bare => {
-                let problem = format!("a message is not JSON-RPC: {}", clip(text));
+                let problem = format!("a message is not JSON-RPC: {}", self.quote(text));
                 self.hear_empty(frame, &problem);
             }
             (Some(kind), Some(payload)) if is_word(kind, "mcp") => self.hear_payload(payload),
@@ -70,7 +70,7 @@ impl Session {
             },
             _ if frame.is_rpc() => self.hear_rpc(frame),
             _ => {
-                let problem = format!("a message has neither a `type` nor a JSON-RPC member: {}", clip(text));
+                let problem = format!("a message has neither a `type` nor a JSON-RPC member: {}", self.quote(text));
                 self.hear_empty(frame, &problem);
             }
         }
@@ -82,7 +82,7 @@ impl Session {
         let text = unwrapped.as_deref().unwrap_or(payload.get());
         match Frame::parse(text) {
             Ok(frame) if frame.is_rpc() => self.hear_rpc(&frame),
-            Ok(frame) => self.hear_empty(&frame, &format!("a payload is not a JSON-RPC message: {}", clip(text))),
+            Ok(frame) => self.hear_empty(&frame, &format!("a payload is not a JSON-RPC message: {}", self.quote(text))),
             Err(problem) => self.hear_broken(text, &problem.to_string()),
         }
     }
@@ -102,7 +102,7 @@ impl Session {
             self.become_capable();
             return self.hear_answer(id, Err(fault));
         }
-        self.garbled(&format!("a message is not one JSON object ({problem}): {}", clip(text)));
+        self.garbled(&format!("a message is not one JSON object ({problem}): {}", self.quote(text)));
         self.spoil(
             workarounds::find_id(text),
             ErrorKind::BadAnswer,
@@ -212,6 +212,9 @@ impl Session {
             "listen" => self.talk(),
             _ => {}
         }
+        if self.is_private && matches!(kind.as_str(), "listen" | "abort") {
+            return;
+        }
         self.notice(kind, text, |mut body| {
             if let Some(members) = body.as_object_mut() {
                 members.shift_remove("type");
@@ -222,6 +225,11 @@ impl Session {
         if ends {
             self.end("the board said goodbye".to_owned());
         }
+    }
+
+    /// What a board sent, for a warning.
+    fn quote(&self, text: &str) -> String {
+        if self.is_private { format!("{} bytes", text.len()) } else { clip(text) }
     }
 
     fn notice(&mut self, topic: String, body: &str, shape: impl FnOnce(Value) -> Value) {

@@ -34,6 +34,10 @@ pub struct Session {
     talk_ends: Option<Moment>,
     /// A voice server has the conversation under way.
     relayed: bool,
+    /// A voice server is asked to answer the board's hello.
+    awaits_server: bool,
+    /// The board has a voice server: nobody else learns what is said to it.
+    is_private: bool,
     /// The board was told once that there is no voice service.
     alerted: bool,
     /// No call is sent, because earlier texts are not sent yet.
@@ -78,6 +82,8 @@ impl Session {
             greeted: false,
             talk_ends: None,
             relayed: false,
+            awaits_server: false,
+            is_private: false,
             alerted: false,
             held: false,
             relist: false,

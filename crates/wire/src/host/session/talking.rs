@@ -22,12 +22,23 @@ impl Session {
         self.greet_as_host();
     }
 
+    /// The board has a voice server, so what is said to it becomes neither a notice nor a part of a warning.
+    pub fn keep_private(&mut self) {
+        self.is_private = true;
+    }
+
+    /// A voice server is asked to answer the board's hello.
+    pub fn await_server(&mut self) {
+        self.keep_private();
+        (self.awaits_server, self.talk_ends) = (true, None);
+    }
+
     /// Answers the board's hello for a voice server, which has the conversation from now on. `members` are added to the
     /// hello: `audio_params`, and over MQTT `udp`.
     pub fn greet_for(&mut self, now: Moment, session_id: String, members: &Map<String, Value>) {
         self.now = self.now.max(now);
         self.config.session_id = session_id;
-        (self.relayed, self.talk_ends) = (true, None);
+        (self.relayed, self.awaits_server, self.talk_ends) = (true, false, None);
         self.send_hello(members);
     }
 
@@ -40,6 +51,7 @@ impl Session {
     /// The voice server has ended the conversation. A board on a WebSocket should be disconnected then.
     pub fn end_conversation(&mut self, now: Moment) {
         self.now = self.now.max(now);
+        self.awaits_server = false;
         if std::mem::take(&mut self.relayed) && self.config.transport == Transport::Udp {
             self.send_goodbye();
         }
@@ -51,7 +63,7 @@ impl Session {
         if let Some(Value::Object(extra)) = &self.config.hello_extra {
             members.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
         }
-        self.relayed = false;
+        (self.relayed, self.awaits_server) = (false, false);
         self.send_hello(&members);
         if self.config.transport == Transport::Udp {
             self.talk();
@@ -85,7 +97,7 @@ impl Session {
 
     /// The board said hello over MQTT, or streams its microphone over a WebSocket.
     pub(super) fn talk(&mut self) {
-        if self.talk_ends.is_none() && !self.config.bare && !self.relayed {
+        if self.talk_ends.is_none() && !self.config.bare && !self.relayed && !self.awaits_server {
             let time = match self.config.transport {
                 Transport::Udp => TALK_OVER_MQTT,
                 Transport::WebSocket => self.config.limits.talk_time,
