@@ -7,7 +7,7 @@ use std::time::Duration;
 use sinew_fetch::HttpClient;
 use sinew_tool::text::clean_line;
 use sinew_tool::{Admit, Announce, Device, DeviceEvent, LeaveReason, Notice, StandIn};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::device::{self, ServerDevice};
@@ -26,6 +26,9 @@ const LAST_PAUSE_TIME: Duration = Duration::from_secs(60);
 const SECOND_LOOK_TIME: Duration = Duration::from_secs(2);
 /// Looks that callers and the server ask for are at least so far apart.
 const MIN_LOOK_TIME: Duration = Duration::from_millis(200);
+/// How long a server may take to open its stream, and to take the answer to a question of its own: the looks at its tools
+/// wait meanwhile.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
 /// Events of a server between two looks; the rest is counted and dropped.
 const MAX_EVENTS: u64 = 200;
 /// The body of an event is kept.
@@ -53,7 +56,8 @@ impl ServerTask {
                     tracing::info!(%server, tools = device.tools().len(), revision = %greeting.revision, "server connected");
                     (pause, last_trouble) = (FIRST_PAUSE_TIME, String::new());
                     self.say(DeviceEvent::Joined(device.clone()));
-                    let reason = self.keep(&session, &device, &greeting).await;
+                    let kept = self.end.run_until_cancelled(self.keep(&session, &device, &greeting)).await;
+                    let reason = kept.unwrap_or(LeaveReason::Closed);
                     self.say(DeviceEvent::Left(device, reason.clone()));
                     session.link.close().await;
                     reason.to_string()
@@ -106,7 +110,6 @@ impl ServerTask {
         let mut next_look = Instant::now() + self.plan.poll.mul_f64(0.5 + self.share() / 2.0);
         loop {
             tokio::select! {
-                () = self.end.cancelled() => return LeaveReason::Closed,
                 () = sleep_until(next_look) => {}
                 () = device.look.notified() => {
                     next_look = next_look.min(Instant::now() + MIN_LOOK_TIME);
@@ -154,8 +157,8 @@ impl ServerTask {
         if !*may_listen {
             return None;
         }
-        let stream = session.listen().await.ok().flatten();
-        // Refused with 405, as most boards do.
+        let stream = timeout(ANSWER_TIME, session.listen()).await.ok().and_then(Result::ok).flatten();
+        // Refused with 405, as most boards do; or never answered.
         *may_listen = stream.is_some();
         stream
     }
@@ -191,7 +194,7 @@ impl ServerTask {
             }
             ServerMessage::Request { id, method, .. } => {
                 // If it cannot be told, the next look finds out.
-                let _ = session.reply_alone(&id, &method).await;
+                let _ = timeout(ANSWER_TIME, session.reply_alone(&id, &method)).await;
             }
             ServerMessage::Answer { .. } => {}
         }

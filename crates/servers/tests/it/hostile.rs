@@ -226,3 +226,59 @@ async fn another_gateway_is_recognised_and_a_wrong_token_named() {
         assert!(remedy.contains(part) && !remedy.contains("secret"), "{remedy}");
     }
 }
+
+/// A server that reports changes of its tools, and leaves every request unanswered that `hangs` picks. Its list has
+/// another tool from the second time on.
+async fn half_dead(hangs: fn(&str, &str) -> bool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("it listens");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("bound"));
+    let lists = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let lists = lists.clone();
+            tokio::spawn(async move {
+                let mut input = Vec::new();
+                while let Some((head, body)) = read_request(&mut stream, &mut input).await {
+                    if hangs(&head, &body) {
+                        return std::future::pending::<()>().await;
+                    }
+                    let message: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
+                    let id = message["id"].to_string();
+                    let answer = match message["method"].as_str() {
+                        Some("initialize") => json_answer(
+                            &GREETING
+                                .replace("{\"tools\":{}}", "{\"tools\":{\"listChanged\":true}}")
+                                .replace("ID", &id),
+                        ),
+                        Some("tools/list") => {
+                            let is_first = lists.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+                            let list = if is_first { LIST.to_owned() } else { LIST.replace("\"go\"", "\"stop\"") };
+                            json_answer(&list.replace("ID", &id))
+                        }
+                        None if head.starts_with("GET") => {
+                            events("data: {\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n\n")
+                        }
+                        _ => b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n".to_vec(),
+                    };
+                    if stream.write_all(&answer).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_stream_that_never_opens_and_an_answer_that_is_never_taken_stop_neither_looks_nor_the_end() {
+    let hanging: [fn(&str, &str) -> bool; 2] =
+        [|head, _| head.starts_with("GET"), |_, body| body.contains("\"result\":{}")];
+    for hangs in hanging {
+        let url = half_dead(hangs).await;
+        let mut family = Family::start(ServerConfig { poll: std::time::Duration::from_secs(1), ..at(&url) });
+        family.joined().await;
+        assert_eq!(crate::support::tool_names(&family.changed().await), ["stop"]);
+        assert_eq!(family.stop().await, "closed");
+    }
+}
