@@ -84,7 +84,12 @@ impl RoutinesDevice {
         Routine::read(&name, &file).map_err(|problem| refuse(format!("the file is no routine: {problem}")))?;
         let path = self.directory.join(format!("{name}.md"));
         let written = tokio::fs::OpenOptions::new().write(true).create_new(true).open(&path).await;
-        let written = async { written?.write_all(file.as_bytes()).await };
+        let written = async {
+            let mut written = written?;
+            written.write_all(file.as_bytes()).await?;
+            // Only then is it on its way to the disk.
+            written.flush().await
+        };
         match written.await {
             Ok(()) => Ok(Outcome::json(json!({"status": "success", "name": name}))),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {

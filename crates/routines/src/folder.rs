@@ -17,6 +17,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// More than anybody reads. The gateway takes as many tools of this device, and names for each of them twice.
 const MAX_ROUTINES: usize = 1_000;
 
+/// Threads that read files at once, and files that one thread reads at least.
+const MAX_THREADS: usize = 8;
+const MIN_SHARE: usize = 16;
+
 /// The worst that a tool can do that calls these.
 pub type EffectOf = Arc<dyn Fn(&[ToolUse]) -> Option<Effect> + Send + Sync>;
 
@@ -97,13 +101,17 @@ impl Folder {
         let before = (self.files.len(), std::mem::replace(&mut self.surplus, found.len().saturating_sub(MAX_ROUTINES)));
         self.files.retain(|name, _| found.contains_key(name));
         let mut is_changed = was_there != self.is_there || before != (self.files.len(), self.surplus);
+        let mut changed = Vec::new();
         for (name, (path, stamp)) in found.into_iter().take(MAX_ROUTINES) {
             let file = self.files.entry(name.clone()).or_default();
             if file.stamp != Some(stamp) {
                 file.stamp = Some(stamp);
-                file.read(&name, &path);
-                is_changed = true;
+                changed.push((name, path));
             }
+        }
+        is_changed |= !changed.is_empty();
+        for ((name, path), read) in changed.iter().zip(load_all(&changed)) {
+            self.files.entry(name.clone()).or_default().take(name, path, read);
         }
         is_changed
     }
@@ -170,9 +178,23 @@ fn way_back<'a>(start: &'a str, calls: &BTreeMap<&'a str, Vec<(usize, &'a str)>>
     None
 }
 
+/// Reads files on several threads: many take a while, and somebody waits for the first look.
+fn load_all(files: &[(String, PathBuf)]) -> Vec<Result<Routine, String>> {
+    let load = |files: &[(String, PathBuf)]| -> Vec<_> { files.iter().map(|(_, path)| Routine::load(path)).collect() };
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(MAX_THREADS));
+    let share = files.len().div_ceil(threads).max(MIN_SHARE);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = files.chunks(share).map(|part| (part, scope.spawn(move || load(part)))).collect();
+        let gone = |part: &[(String, PathBuf)]| {
+            part.iter().map(|_| Err("reading it failed; this is a mistake in Sinew".to_owned())).collect()
+        };
+        readers.into_iter().flat_map(|(part, reader)| reader.join().unwrap_or_else(|_| gone(part))).collect()
+    })
+}
+
 impl RoutineFile {
-    fn read(&mut self, name: &str, path: &Path) {
-        match Routine::load(path) {
+    fn take(&mut self, name: &str, path: &Path, read: Result<Routine, String>) {
+        match read {
             Ok(routine) => {
                 tracing::info!(routine = name, "routine loaded");
                 *self = RoutineFile { stamp: self.stamp, good: Some(Arc::new(routine)), problem: None };
