@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 use crate::grammar::unknown_member;
 use crate::template;
 
+/// What a selector of an element on a screen may have.
+pub const SELECTOR_MEMBERS: [&str; 8] = ["text", "description", "id", "class", "exact", "near", "below", "inside"];
+
 /// A condition. Screens are looked at through a tool, so a condition may need calls.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
@@ -125,10 +128,20 @@ fn screen(members: &Map<String, Value>, selector: &Value) -> Result<Condition, S
         Some(device @ Value::String(_)) => Some(device.clone()),
         Some(_) => return Err("`device` must be a text".to_owned()),
     };
-    match selector.is_object() {
-        true => Ok(Condition::Screen { device, selector: selector.clone(), is_there }),
-        false => Err("`screen` must be a selector such as {\"text\": \"Saved\"}".to_owned()),
-    }
+    check_selector(selector, MAX_DEPTH)?;
+    Ok(Condition::Screen { device, selector: selector.clone(), is_there })
+}
+
+/// Whether a selector has only what selectors have. What the values must be, the tool that looks says.
+fn check_selector(selector: &Value, depth: usize) -> Result<(), String> {
+    let Value::Object(members) = selector else {
+        return Err("`screen` must be a selector such as {\"text\": \"Saved\"}".to_owned());
+    };
+    members.iter().try_for_each(|(name, value)| match name.as_str() {
+        "near" | "below" | "inside" if depth > 0 && value.is_object() => check_selector(value, depth - 1),
+        _ if SELECTOR_MEMBERS.contains(&name.as_str()) => Ok(()),
+        _ => Err(unknown_member("a selector", name, &SELECTOR_MEMBERS)),
+    })
 }
 
 /// Whether a comparison holds; the text says what is so instead.

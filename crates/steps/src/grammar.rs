@@ -368,6 +368,8 @@ mod tests {
             (json!([{"each": [1], "do": [{"wait": 1}]}, {"return": "${item}"}]), "`item`"),
             (json!([{"if": {"value": 1}, "then": [{"wait": 1}]}]), "one of `is`"),
             (json!([{"expect": {"screen": "Saved"}}]), "must be a selector"),
+            (json!([{"expect": {"screen": {"idd": "x"}}}]), "a selector has no `idd`; did you mean `id`?"),
+            (json!([{"expect": {"screen": {"near": {"txt": "x"}}}}]), "a selector has no `txt`"),
             (json!([{"each": 5, "do": []}]), "must be a list of at most 10"),
             (json!([{"call": "x", "as": "Big"}]), "small letters"),
         ] {

@@ -270,17 +270,17 @@ impl Runner<'_> {
         let arguments = arguments.as_object().cloned().unwrap_or_default();
         let outcome = self.host.call(device, LOOK, &arguments).await?;
         let answer = outcome.structured.unwrap_or_default();
-        let found =
-            answer["elements"].as_array().is_some_and(|all| !all.is_empty()) || answer["omitted"].as_u64() > Some(0);
-        Ok(match (found, is_there) {
-            (true, true) | (false, false) => Ok(()),
-            // A look that finds nothing says what is there instead.
-            (false, true) => match answer["instead"].as_str() {
-                Some(instead) => Err(format!("no element is {selector}. {instead}")),
-                None => Err(format!("no element is {selector}")),
-            },
-            (true, false) => Err(format!("an element is still {selector}")),
-        })
+        // A label has many screens, and all of them must be so.
+        let Some(devices) = answer["devices"].as_array() else {
+            return Ok(is_on_screen(&answer, &selector, is_there));
+        };
+        Ok(devices.iter().try_for_each(|line| {
+            let seen = match line["ok"] == true {
+                true => is_on_screen(&line["result"], &selector, is_there),
+                false => Err(line["error"]["message"].as_str().unwrap_or("it gave no answer").to_owned()),
+            };
+            seen.map_err(|why| format!("{}: {why}", line["id"].as_str().unwrap_or_default()))
+        }))
     }
 
     /// The device that is meant. One that is named and turns out to be no text is not the same as none.
@@ -306,6 +306,21 @@ impl Runner<'_> {
 
     fn fill(&self, value: &Value) -> Result<Value, ToolError> {
         template::fill(value, &self.scope).map_err(wrong)
+    }
+}
+
+/// Whether a look found what should be there, or did not find what should be gone; else what is so instead.
+fn is_on_screen(answer: &Value, selector: &Value, is_there: bool) -> Result<(), String> {
+    let found =
+        answer["elements"].as_array().is_some_and(|all| !all.is_empty()) || answer["omitted"].as_u64() > Some(0);
+    match (found, is_there) {
+        (true, true) | (false, false) => Ok(()),
+        // A look that finds nothing says what is there instead.
+        (false, true) => match answer["instead"].as_str() {
+            Some(instead) => Err(format!("no element is {selector}. {instead}")),
+            None => Err(format!("no element is {selector}")),
+        },
+        (true, false) => Err(format!("an element is still {selector}")),
     }
 }
 
@@ -345,6 +360,14 @@ mod tests {
             ));
             let answer = match tool {
                 "list" => Ok(Outcome::json(json!({"names": ["a", "b", "c"]}))),
+                "find_elements" if device == Some("label:ci") => {
+                    let line = |id: &str, text: &str| {
+                        let found = [&json!("everywhere"), &json!(text)].contains(&&arguments["selector"]["text"]);
+                        let elements = if found { json!([{"text": text}]) } else { json!([]) };
+                        json!({"id": id, "ok": true, "result": {"elements": elements}})
+                    };
+                    Ok(Outcome::json(json!({"devices": [line("p1", "on one"), line("p2", "nobody's")]})))
+                }
                 "find_elements" if calls.len() > self.appears_after => Ok(Outcome::json(json!({"elements": [{}]}))),
                 "find_elements" => Ok(Outcome::json(json!({"elements": []}))),
                 "much" => Ok(Outcome::json(json!({"text": "x".repeat(1 << 20)}))),
@@ -434,6 +457,20 @@ mod tests {
             json!([{"expect": {"all": [{"screen": {"text": "x"}, "is": "gone"}, {"not": {"value": 2, "above": 3}}]}}]),
         );
         assert_eq!(report.failure, None);
+    }
+
+    #[test]
+    fn a_condition_on_the_screens_of_a_label_holds_for_all_of_them() {
+        let desk = Desk::default();
+        let look = |selector: &str, is: &str| {
+            let screen = json!({"screen": {"text": selector}, "is": is, "device": "label:ci"});
+            play(&desk, json!([{"expect": screen, "within": 0}])).failure.map(|failure| failure.message)
+        };
+        assert_eq!(look("everywhere", "visible"), None);
+        assert_eq!(look("nowhere", "gone"), None);
+        let partly = look("on one", "visible").expect("not on the second");
+        assert!(partly.contains("p2: no element is"), "{partly}");
+        assert!(look("on one", "gone").expect("on the first").contains("p1: an element is still"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde_json::Value;
+use sinew_steps::SELECTOR_MEMBERS;
 
 use super::{Rect, Tree, UiNode};
 
@@ -119,9 +120,9 @@ impl Selector {
     }
 
     fn read(value: &Value, depth: usize) -> Result<Selector, String> {
-        const POSSIBLE: &str = "text, description, id, class, exact, near, below, inside";
+        let possible = || SELECTOR_MEMBERS.join(", ");
         let Value::Object(members) = value else {
-            return Err(format!("a selector must be an object with {POSSIBLE}"));
+            return Err(format!("a selector must be an object with {}", possible()));
         };
         let is_exact = match members.get("exact") {
             None => false,
@@ -150,7 +151,7 @@ impl Selector {
                 let inner = Selector::read(value, depth - 1).map_err(|why| format!("`{word}`: {why}"))?;
                 selector.relation = Some((*relation, Box::new(inner)));
             } else if name != "exact" {
-                return Err(format!("a selector has no `{name}`; possible are {POSSIBLE}"));
+                return Err(format!("a selector has no `{name}`; possible are {}", possible()));
             }
         }
         match selector.conditions.is_empty() && selector.relation.is_none() {
