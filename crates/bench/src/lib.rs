@@ -439,7 +439,8 @@ async fn ready_boards(address: SocketAddr, count: u32) -> Result<Vec<String>, Er
     let patience = Instant::now() + Duration::from_secs(60);
     let ids = loop {
         let answer: sinew_api::Devices = client.get("/api/v1/devices").await?;
-        let ready = answer.devices.into_iter().filter(|device| device.is_ready());
+        // Routines are a device of the gateway itself.
+        let ready = answer.devices.into_iter().filter(|device| device.is_ready() && device.family != "routine");
         let ready: Vec<String> = ready.map(|device| device.id).collect();
         if ready.len() >= count as usize {
             break ready;
