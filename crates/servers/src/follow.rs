@@ -49,7 +49,8 @@ impl ServerTask {
         let mut pause = FIRST_PAUSE_TIME;
         let mut stand_in = StandIn::new(device::info(&self.plan), self.known.clone(), self.announce.clone());
         let mut last_trouble = String::new();
-        while let Some(opened) = self.end.run_until_cancelled(self.open()).await {
+        // What happens seldom is in boxes: a task has space for everything that it may do, and there are thousands.
+        while let Some(opened) = self.end.run_until_cancelled(Box::pin(self.open())).await {
             let why = match opened {
                 Ok((session, device, greeting)) => {
                     stand_in.end();
@@ -59,7 +60,7 @@ impl ServerTask {
                     let kept = self.end.run_until_cancelled(self.keep(&session, &device, &greeting)).await;
                     let reason = kept.unwrap_or(LeaveReason::Closed);
                     self.say(DeviceEvent::Left(device, reason.clone()));
-                    session.link.close().await;
+                    Box::pin(session.link.close()).await;
                     reason.to_string()
                 }
                 Err(error) => {
@@ -104,7 +105,7 @@ impl ServerTask {
     /// Looks at the tools until the server is gone.
     async fn keep(&self, session: &Arc<Session>, device: &Arc<ServerDevice>, greeting: &Greeting) -> LeaveReason {
         let mut may_listen = greeting.reports_changes || !session.link.is_http();
-        let mut stream = self.listen(session, &mut may_listen).await;
+        let mut stream = Box::pin(self.listen(session, &mut may_listen)).await;
         let (mut failures, mut events) = (0, 0);
         // Servers that connected together are not looked at together.
         let mut next_look = Instant::now() + self.plan.poll.mul_f64(0.5 + self.share() / 2.0);
@@ -118,7 +119,7 @@ impl ServerTask {
                 heard = next_message(&mut stream) => {
                     match heard {
                         Some(message) => {
-                            if self.hear(session, device, message, &mut events).await {
+                            if Box::pin(self.hear(session, device, message, &mut events)).await {
                                 next_look = next_look.min(Instant::now() + MIN_LOOK_TIME);
                             }
                         }
@@ -130,12 +131,12 @@ impl ServerTask {
                     continue;
                 }
             }
-            match self.look(session, device).await {
+            match Box::pin(self.look(session, device)).await {
                 Ok(()) => {
                     failures = 0;
                     next_look = Instant::now() + self.plan.poll;
                     if stream.is_none() {
-                        stream = self.listen(session, &mut may_listen).await;
+                        stream = Box::pin(self.listen(session, &mut may_listen)).await;
                     }
                 }
                 Err(error) if failures > 0 || !session.link.is_http() => return LeaveReason::Broken(error.message),
@@ -157,7 +158,7 @@ impl ServerTask {
         if !*may_listen {
             return None;
         }
-        let stream = timeout(ANSWER_TIME, session.listen()).await.ok().and_then(Result::ok).flatten();
+        let stream = timeout(ANSWER_TIME, Box::pin(session.listen())).await.ok().and_then(Result::ok).flatten();
         // Refused with 405, as most boards do; or never answered.
         *may_listen = stream.is_some();
         stream
@@ -223,6 +224,6 @@ impl ServerTask {
 async fn next_message(stream: &mut Option<Exchange>) -> Option<ServerMessage> {
     match stream {
         None => std::future::pending().await,
-        Some(exchange) => exchange.next().await.ok().flatten(),
+        Some(exchange) => Box::pin(exchange.next()).await.ok().flatten(),
     }
 }
