@@ -10,7 +10,7 @@ use sinew_tool::text::clip;
 use super::Impact;
 use super::numbers::{divides, order};
 use super::schema::{ANYTHING, ValueEffect, Walker};
-use super::{combined, members};
+use super::{combined, evaluated, members};
 use crate::model::SchemaRole;
 
 /// The kinds of values, as bits: null, boolean, integer, other number, string, array, object.
@@ -133,8 +133,7 @@ pub(super) fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a 
     annotations(walker, old, new);
 }
 
-/// What is required of members or items that no other keyword describes. An unchanged keyword beside other
-/// changes is covered by the report of those changes.
+/// What is required of members or items that no other keyword describes.
 fn unevaluated<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, key: &'static str) {
     let (one, two) = (get(old, key).unwrap_or(&ANYTHING), get(new, key).unwrap_or(&ANYTHING));
     walker.below(&[key], |walker| match (one, two) {
@@ -147,6 +146,9 @@ fn unevaluated<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
         }
         _ => walker.walk(one, two, false),
     });
+    if ![one, two].contains(&&ANYTHING) {
+        evaluated::compare(walker, old, new, key);
+    }
 }
 
 pub(super) fn get<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {

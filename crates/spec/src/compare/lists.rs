@@ -67,10 +67,12 @@ fn differing(
     other: OutlineNode<'_>,
     part: fn(&str, OutlineNode<'_>, OutlineNode<'_>) -> Option<Value>,
 ) -> Option<Value> {
-    let others: Vec<_> = other.members().take(MAX_MEMBERS + 1).collect();
-    if others.len() > MAX_MEMBERS || !object.is_object() {
+    // Asked of both, so that both versions are read in the same way.
+    let has_many = |object: OutlineNode<'_>| object.members().nth(MAX_MEMBERS).is_some();
+    if has_many(object) || has_many(other) || !object.is_object() || !other.is_object() {
         return object.to_value();
     }
+    let others: Vec<_> = other.members().collect();
     let member = |(key, member): (&str, OutlineNode<'_>)| {
         let twin = others.iter().find(|(name, _)| *name == key);
         let value = twin.map_or_else(|| member.to_value(), |(_, twin)| part(key, member, *twin));

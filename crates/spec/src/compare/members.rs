@@ -8,6 +8,7 @@ use sinew_tool::text::clip;
 
 use super::Impact;
 use super::keywords::{equal, get, is_annotation};
+use super::plain::plain;
 use super::schema::{ANYTHING, ValueEffect, Walker};
 use crate::model::SchemaRole;
 
@@ -20,7 +21,7 @@ pub(super) fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a 
     properties(walker, old, new, alone, patterns, &renamed);
     for name in after.difference(&before) {
         // A new required parameter has been reported with the parameter, unless no value is possible.
-        let is_new = known(old, name).is_none() && known(new, name).is_some_and(|schema| *schema != Value::Bool(false));
+        let is_new = known(old, name).is_none() && known(new, name).is_some_and(|schema| !is_nothing(schema));
         if !is_new {
             walker.below(&["required"], |walker| {
                 walker.report("required-added", ValueEffect::Narrows, format!("`{}` is required now", clip(name)));
@@ -108,7 +109,7 @@ fn properties<'a>(
             continue;
         }
         let shown = clip(name);
-        if *before == Value::Bool(false) {
+        if is_nothing(before) {
             if get(new, "additionalProperties") != Some(&Value::Bool(false)) {
                 walker.below(&["properties", name], |walker| {
                     walker.report("object-opened", ValueEffect::Widens, format!("`{shown}` is no longer refused"));
@@ -136,7 +137,7 @@ fn properties<'a>(
         if renamed.values().any(|to| to == name) {
             continue;
         }
-        if *after == Value::Bool(false) {
+        if is_nothing(after) {
             if rest != Some(&Value::Bool(false)) {
                 walker.below(&["properties", name], |walker| {
                     walker.report("object-closed", ValueEffect::Narrows, format!("`{}` is refused now", clip(name)));
@@ -181,6 +182,11 @@ fn is_anything(schema: &Value) -> bool {
         Value::Object(map) => map.keys().all(|key| is_annotation(key)),
         _ => false,
     }
+}
+
+/// Whether a schema accepts no value, however it says so.
+fn is_nothing(schema: &Value) -> bool {
+    *schema == Value::Bool(false) || plain(schema) == Value::Bool(false)
 }
 
 fn has_combinators(schema: &Value) -> bool {

@@ -8,6 +8,7 @@
 //! neither decides is undecided, which needs the same version as a breaking change.
 
 mod combined;
+mod evaluated;
 mod inclusion;
 mod keywords;
 mod lists;

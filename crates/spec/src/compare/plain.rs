@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::rewrite;
+use super::schema::has_key;
 use crate::schema::resolve;
 
 /// Parts that a schema may have after its references are replaced.
@@ -22,11 +23,17 @@ pub(super) fn plain(schema: &Value) -> Value {
     }
     let mut budget = MAX_PARTS;
     match inlined(schema, schema, &mut Vec::new(), &mut budget) {
+        // A reference that is left may lead to something whose form matters.
+        Some(whole) if refers(&whole) && has_unevaluated(&whole) => whole,
         Some(whole) => tidy(&whole),
         // Too large without references: only parts that no reference points into may be rewritten.
-        None if points_inside(schema) => schema.clone(),
+        None if points_inside(schema) || has_unevaluated(schema) => schema.clone(),
         None => tidy(schema),
     }
+}
+
+pub(super) fn has_unevaluated(schema: &Value) -> bool {
+    ["unevaluatedProperties", "unevaluatedItems"].iter().any(|key| has_key(schema, key))
 }
 
 pub(super) fn refers(part: &Value) -> bool {
@@ -119,8 +126,10 @@ fn points_inside(schema: &Value) -> bool {
 
 fn tidy(schema: &Value) -> Value {
     let Value::Object(members) = schema else { return schema.clone() };
+    let depends_on_form = rewrite::depends_on_form(members);
     let tidied = members.iter().map(|(key, value)| {
         let value = match value {
+            value if depends_on_form && is_about_the_same_value(key) => value.clone(),
             Value::Object(inner) if holds_schemas_by_name(key) => {
                 inner.iter().map(|(name, schema)| (name.clone(), tidy(schema))).collect()
             }
@@ -132,7 +141,13 @@ fn tidy(schema: &Value) -> Value {
         };
         (key.clone(), value)
     });
-    rewrite::all(tidied.collect())
+    let tidied = tidied.collect();
+    if depends_on_form { Value::Object(tidied) } else { rewrite::all(tidied) }
+}
+
+fn is_about_the_same_value(key: &str) -> bool {
+    let is_one = matches!(key, "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else");
+    is_one || matches!(key, "dependentSchemas" | "dependencies")
 }
 
 fn holds_schemas_by_name(key: &str) -> bool {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Impact;
 use super::keywords;
-use super::plain::plain;
+use super::plain::{has_unevaluated, plain};
 use super::proofs;
 use super::rewrite::is_plain;
 use crate::model::SchemaRole;
@@ -95,9 +95,8 @@ pub(super) fn deltas(old: &Value, new: &Value, role: SchemaRole) -> Vec<Delta> {
     }
     let (old, new) = (plain(old), plain(new));
     // What `unevaluated…` refuses depends on how its neighbours are written, not only on what they accept.
-    let depends_on_form = |schema| ["unevaluatedProperties", "unevaluatedItems"].iter().any(|key| has_key(schema, key));
     let milder =
-        walked(&old, &new, role, if [&old, &new].into_iter().any(depends_on_form) { unproved } else { proved });
+        walked(&old, &new, role, if has_unevaluated(&old) || has_unevaluated(&new) { unproved } else { proved });
     // Each comparison may report too much, never too little, so the milder one is right.
     if gravest(&milder) < gravest(&found) { milder } else { found }
 }
@@ -117,8 +116,8 @@ pub(super) static ANYTHING: Value = Value::Bool(true);
 
 #[derive(Clone, Copy)]
 pub(super) struct Roots<'a> {
-    old: &'a Value,
-    new: &'a Value,
+    pub old: &'a Value,
+    pub new: &'a Value,
     /// References whose targets changed. Equal texts without one of them are equal schemas.
     pub changed: &'a HashSet<&'a str>,
 }
@@ -169,6 +168,13 @@ impl<'a, 'b> Walker<'a, 'b> {
     ) {
         let (pointer, depth) = (self.pointer.clone(), self.depth);
         self.deltas.push(Delta { pointer, kind, effect, impact, message: message.into(), depth });
+    }
+
+    /// Whether another step could be spent.
+    pub(super) fn spend_step(&mut self) -> bool {
+        let left = self.budget.steps.checked_sub(1);
+        self.budget.steps = left.unwrap_or_default();
+        left.is_some()
     }
 
     /// Runs `step` one level below.

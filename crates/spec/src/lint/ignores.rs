@@ -5,15 +5,16 @@
 //! to the whole document.
 
 use super::{Reporter, rule, rules};
+use crate::read::blocks::{self, Block, BlockKind};
 use crate::read::{Document, Format};
-use sinew_tool::finding::{Finding, Findings, Rule, Span};
+use sinew_tool::finding::{Rule, Span};
 use sinew_tool::text::clip;
 
 const MARK: &str = "sinew: ignore";
 /// More requests than this are not read.
 const MAX_IGNORES: usize = 200;
 
-struct Ignore {
+pub(super) struct Ignore {
     rule: &'static Rule,
     /// Where it is, and the part of the text it applies to.
     span: Span,
@@ -21,37 +22,50 @@ struct Ignore {
     used: bool,
 }
 
-/// Removes suppressed findings, and reports requests that give no reason, name no
-/// known rule or suppress nothing.
-pub(super) fn apply(reporter: &mut Reporter<'_>) {
-    let text = reporter.text();
-    if !text.contains(MARK) {
+/// Reads the requests of a document, and reports those that give no reason or name no known rule.
+pub(super) fn read(reporter: &mut Reporter<'_>) {
+    if !reporter.text().contains(MARK) {
         return;
     }
-    let mut ignores = read(reporter);
-    let findings = std::mem::take(&mut reporter.findings);
-    let mut kept = Findings::default();
-    for finding in findings.iter() {
-        let matching = ignores.iter_mut().find(|ignore| ignore.covers(finding));
-        match matching {
-            Some(ignore) => ignore.used = true,
-            None => kept.push(finding.clone()),
+    for request in requests(reporter.document) {
+        if request.reason.is_empty() {
+            let message = "an ignore needs a reason: `sinew: ignore RULE because …`";
+            reporter.report(&rules::IGNORE_INVALID, request.span, message);
+            continue;
+        }
+        for name in request.names() {
+            match rule(name) {
+                Some(rule) => {
+                    reporter.ignores.push(Ignore { rule, span: request.span, scope: request.scope, used: false });
+                }
+                None => {
+                    let message = format!("there is no rule `{}`; `sinew spec rules` lists them", clip(name));
+                    reporter.report(&rules::IGNORE_INVALID, request.span, message);
+                }
+            }
         }
     }
-    kept.count_more(findings.more());
-    reporter.findings = kept;
+}
+
+/// Whether a finding is suppressed.
+pub(super) fn covers(ignores: &mut [Ignore], rule: &Rule, at: usize) -> bool {
+    let matching = ignores.iter_mut().find(|ignore| ignore.covers(rule, at));
+    matching.map(|ignore| ignore.used = true).is_some()
+}
+
+/// Reports requests that suppress nothing.
+pub(super) fn report_unused(reporter: &mut Reporter<'_>) {
     // Whether another document uses a name is not known yet.
-    let is_unused = |ignore: &&Ignore| !ignore.used && ignore.rule != &rules::NAME_DUPLICATE;
-    for ignore in ignores.iter().filter(is_unused) {
+    let is_unused = |ignore: &Ignore| !ignore.used && ignore.rule != &rules::NAME_DUPLICATE;
+    for ignore in std::mem::take(&mut reporter.ignores).into_iter().filter(is_unused) {
         let message = format!("`{}` has no finding here to ignore; remove this comment", ignore.rule.id);
         reporter.report(&rules::IGNORE_UNUSED, ignore.span, message);
     }
 }
 
 impl Ignore {
-    fn covers(&self, finding: &Finding) -> bool {
-        let start = finding.place.span().map_or(0, |span| span.start);
-        finding.rule == self.rule && self.scope.is_none_or(|scope| scope.contains(start))
+    fn covers(&self, rule: &Rule, at: usize) -> bool {
+        rule == self.rule && self.scope.is_none_or(|scope| scope.contains(at))
     }
 }
 
@@ -82,35 +96,21 @@ impl<'a> Request<'a> {
 fn requests(document: &Document) -> Vec<Request<'_>> {
     let text = document.text.as_str();
     let is_markdown = document.format == Format::Markdown;
+    let blocks = if is_markdown && text.contains(MARK) { blocks::cut(text).0 } else { Vec::new() };
+    // An example of a comment asks for nothing.
+    let is_code = |at: usize| {
+        let is_fenced = |block: &Block| matches!(block.kind, BlockKind::Fence { .. }) && block.span.contains(at);
+        let line = text[..at].rsplit('\n').next().unwrap_or_default();
+        is_markdown && (blocks.iter().any(is_fenced) || line.matches('`').count() % 2 == 1)
+    };
     let request = |(at, _): (usize, &str)| {
         let before = text[..at].trim_end();
         let opens = if is_markdown { before.ends_with("<!--") } else { before.ends_with('"') };
         let body = &text[at + MARK.len()..];
-        let end = if is_markdown { body.find("-->") } else { body.find('"') }.filter(|_| opens)?;
+        let end = if is_markdown { body.find("-->") } else { body.find('"') }.filter(|_| opens && !is_code(at))?;
         let (names, reason) = body[..end].split_once("because").unwrap_or((&body[..end], ""));
         let scope = document.tools.iter().map(|tool| tool.places.whole).find(|whole| whole.contains(at));
         Some(Request { span: Span::new(at, at + MARK.len() + end), scope, names, reason: reason.trim() })
     };
     text.match_indices(MARK).take(MAX_IGNORES).filter_map(request).collect()
-}
-
-fn read(reporter: &mut Reporter<'_>) -> Vec<Ignore> {
-    let mut found = Vec::new();
-    for request in requests(reporter.document) {
-        if request.reason.is_empty() {
-            let message = "an ignore needs a reason: `sinew: ignore RULE because …`";
-            reporter.report(&rules::IGNORE_INVALID, request.span, message);
-            continue;
-        }
-        for name in request.names() {
-            match rule(name) {
-                Some(rule) => found.push(Ignore { rule, span: request.span, scope: request.scope, used: false }),
-                None => {
-                    let message = format!("there is no rule `{}`; `sinew spec rules` lists them", clip(name));
-                    reporter.report(&rules::IGNORE_INVALID, request.span, message);
-                }
-            }
-        }
-    }
-    found
 }

@@ -79,8 +79,10 @@ pub fn check(document: &Document, config: &LintConfig) -> Findings {
         tool: None,
         findings: Findings::default(),
         blank: Vec::new(),
+        ignores: Vec::new(),
         budget: CheckBudget::default(),
     };
+    ignores::read(&mut reporter);
     for problem in &document.problems {
         reporter.report(problem.rule, problem.span, problem.message.clone());
     }
@@ -91,7 +93,7 @@ pub fn check(document: &Document, config: &LintConfig) -> Findings {
             reporter.check_tool(tool);
         }
     }
-    ignores::apply(&mut reporter);
+    ignores::report_unused(&mut reporter);
     let mut findings = reporter.findings;
     findings.sort();
     findings
@@ -177,6 +179,7 @@ struct Reporter<'a> {
     findings: Findings,
     /// Parts that still hold placeholders, where only `unfilled` is reported.
     blank: Vec<Span>,
+    ignores: Vec<ignores::Ignore>,
     budget: CheckBudget,
 }
 
@@ -188,7 +191,7 @@ impl<'a> Reporter<'a> {
     fn report_fixable(&mut self, rule: &'static Rule, span: Span, message: impl Into<String>, fix: Option<Edit>) {
         let Some(severity) = self.config.severity(rule) else { return };
         let is_blank = rule != &rules::UNFILLED && self.blank.iter().any(|blank| blank.contains(span.start));
-        if is_blank {
+        if is_blank || ignores::covers(&mut self.ignores, rule, span.start) {
             return;
         }
         let place = self.document.lines.place(&self.document.text, span);

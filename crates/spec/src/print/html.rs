@@ -8,10 +8,10 @@ use serde_json::Value;
 use sinew_tool::finding::report::escape_markup as escape;
 
 use crate::model::{Section, ToolSpecification};
-use crate::read::prose;
+use crate::read::{names, prose};
 
 /// A complete page.
-pub fn render_html(title: &str, intro: &str, tools: &[ToolSpecification]) -> String {
+pub(super) fn render_html(title: &str, intro: &str, tools: &[ToolSpecification], further: &str) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -26,6 +26,9 @@ pub fn render_html(title: &str, intro: &str, tools: &[ToolSpecification]) -> Str
     page.push_str("</ul>\n</nav>\n<main>\n");
     for (index, tool) in tools.iter().enumerate() {
         render_tool(&mut page, index, tool);
+    }
+    if !further.is_empty() {
+        let _ = writeln!(page, "<section>\n<h2>{}</h2>\n{}</section>", names::FURTHER, markdown(further));
     }
     page.push_str("</main>\n</body>\n</html>\n");
     page
@@ -134,7 +137,7 @@ mod tests {
             "<img src=x onerror=alert(1)> [a](javascript:alert(1)) ![b](http://tracker/x.png) <!-- c -->",
             json!({"type": "object", "properties": {"a": {"type": "string", "description": "</td><script>"}}}),
         );
-        let page = render_html("<b>", "", &[ToolSpecification::from_tool(&tool)]);
+        let page = render_html("<b>", "", &[ToolSpecification::from_tool(&tool)], "");
         for bad in ["<script", "<img", "javascript:", "src=\"http", "<b>", "tracker"] {
             assert!(!page.contains(bad), "{bad} in {page}");
         }
@@ -149,8 +152,11 @@ mod tests {
             "Audio",
             "Intro.",
             &[ToolSpecification::from_tool(&Tool::new("set_volume", "Sets it.", schema))],
+            "Ask **Ann**.",
         );
-        for part in ["<table>", "How loud.", "<details>", "Intro.", "<code>set_volume</code>"] {
+        for part in
+            ["Ask <strong>Ann</strong>.", "<table>", "How loud.", "<details>", "Intro.", "<code>set_volume</code>"]
+        {
             assert!(page.contains(part), "{part}");
         }
     }

@@ -9,66 +9,102 @@ use std::collections::HashSet;
 
 use sinew_tool::finding::Span;
 
-use super::{Format, join, render_markdown, render_tool};
+use super::{Format, join, render_html, render_markdown, render_tool};
 use crate::model::ToolSpecification;
 use crate::read::blocks::{self, Block, BlockKind};
 use crate::read::table::{Column, Table};
 use crate::read::{Document, html_table, names, prose, schemas, types};
 
-/// A document in the canonical form.
+/// A document that was printed.
 #[derive(Clone, Debug)]
 pub struct Rendered {
     pub text: String,
-    /// Words of the source that are not in the text, each with the line where it stands.
+    /// Words of the source that have no place in the canonical form, each with the line where it stands.
     pub lost: Vec<(usize, String)>,
 }
 
 /// Prints a document so that every word of it is kept.
 pub fn render_document(title: &str, document: &Document) -> Rendered {
-    if document.format != Format::Markdown {
-        let text = render_markdown(title, &document.intro, &document.tools);
-        return Rendered { text, lost: Vec::new() };
-    }
+    let blocks = blocks_of(document);
+    let whole = Whole::of(title, document, &blocks);
+    let text = whole.markdown(title);
+    Rendered { lost: lost(document, &blocks, &text), text }
+}
+
+/// The same as a page in HTML.
+pub fn render_html_document(title: &str, document: &Document) -> Rendered {
+    let blocks = blocks_of(document);
+    let whole = Whole::of(title, document, &blocks);
+    let text = render_html(title, &whole.intro, &whole.tools, &whole.further);
+    Rendered { text, lost: lost(document, &blocks, &whole.markdown(title)) }
+}
+
+fn blocks_of(document: &Document) -> Vec<Block> {
+    if document.format == Format::Markdown { blocks::cut(&document.text).0 } else { Vec::new() }
+}
+
+/// The words of a document that the canonical form does not hold.
+fn lost(document: &Document, blocks: &[Block], canonical: &str) -> Vec<(usize, String)> {
     let source = document.text.as_str();
-    let (blocks, _) = blocks::cut(source);
-    // A tool begins at the words of its heading, its heading's block before them.
-    let within =
-        |span: Span| blocks.iter().filter(move |block| block.span.end > span.start && block.span.start < span.end);
-    let tools: Vec<ToolSpecification> = document
-        .tools
-        .iter()
-        .map(|tool| {
-            let printed = Printed::new(&render_tool(tool));
-            let missing = join(within(tool.places.whole).flat_map(|block| leftovers(source, block, &printed)));
-            with_further(tool, missing)
-        })
-        .collect();
-    let first = document.tools.first().map_or(source.len(), |tool| tool.places.whole.start);
-    let head = Printed::new(&format!("{title}\n{}", document.intro));
-    let intro = join(std::iter::once(document.intro.clone()).chain(
-        blocks.iter().take_while(|block| block.span.end <= first).flat_map(|block| leftovers(source, block, &head)),
-    ));
-    let mut text = render_markdown(title, &intro, &tools);
-    let known = Printed::new(&text);
-    let owned = |block: &Block| document.tools.iter().any(|tool| tool.places.whole.contains(block.span.start));
-    let outside = blocks.iter().filter(|block| block.span.start >= first && !owned(block));
-    let further = join(
-        std::iter::once(document.further.clone()).chain(
-            outside
-                .filter(|block| matches!(block.kind, BlockKind::Comment))
-                .flat_map(|block| leftovers(source, block, &known)),
-        ),
-    );
-    if !further.is_empty() {
-        text.push_str(&format!("\n---\n\n## {}\n\n{further}\n", names::FURTHER));
-    }
-    let printed = Printed::new(&text);
+    let printed = Printed::new(canonical);
     let lost = blocks.iter().flat_map(|block| {
         let line = document.lines.position(source, block.span.start).line;
         missing(source, block, &printed).into_iter().map(move |word| (line, word))
     });
-    let lost = lost.collect();
-    Rendered { text, lost }
+    lost.collect()
+}
+
+/// All that a document says, sorted by where it is printed.
+struct Whole {
+    intro: String,
+    tools: Vec<ToolSpecification>,
+    /// What belongs to no tool, after the first one.
+    further: String,
+}
+
+impl Whole {
+    fn markdown(&self, title: &str) -> String {
+        let mut text = render_markdown(title, &self.intro, &self.tools);
+        if !self.further.is_empty() {
+            text.push_str(&format!("\n---\n\n## {}\n\n{}\n", names::FURTHER, self.further));
+        }
+        text
+    }
+
+    fn of(title: &str, document: &Document, blocks: &[Block]) -> Whole {
+        if document.format != Format::Markdown {
+            return Whole { intro: document.intro.clone(), tools: document.tools.clone(), further: String::new() };
+        }
+        let source = document.text.as_str();
+        // A tool begins at the words of its heading, its heading's block before them.
+        let within =
+            |span: Span| blocks.iter().filter(move |block| block.span.end > span.start && block.span.start < span.end);
+        let tools: Vec<ToolSpecification> = document
+            .tools
+            .iter()
+            .map(|tool| {
+                let printed = Printed::new(&render_tool(tool));
+                let missing = join(within(tool.places.whole).flat_map(|block| leftovers(source, block, &printed)));
+                with_further(tool, missing)
+            })
+            .collect();
+        let first = document.tools.first().map_or(source.len(), |tool| tool.places.whole.start);
+        let head = Printed::new(&format!("{title}\n{}", document.intro));
+        let intro = join(std::iter::once(document.intro.clone()).chain(
+            blocks.iter().take_while(|block| block.span.end <= first).flat_map(|block| leftovers(source, block, &head)),
+        ));
+        let known = Printed::new(&render_markdown(title, &intro, &tools));
+        let owned = |block: &Block| document.tools.iter().any(|tool| tool.places.whole.contains(block.span.start));
+        let outside = blocks.iter().filter(|block| block.span.start >= first && !owned(block));
+        let further = join(
+            std::iter::once(document.further.clone()).chain(
+                outside
+                    .filter(|block| matches!(block.kind, BlockKind::Comment))
+                    .flat_map(|block| leftovers(source, block, &known)),
+            ),
+        );
+        Whole { intro, tools, further }
+    }
 }
 
 /// The tool with its leftover text in a last section.

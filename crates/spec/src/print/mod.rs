@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use sinew_tool::Audience;
 
-pub use html::render_html;
-pub use lossless::{Rendered, render_document};
+use html::render_html;
+pub use lossless::{Rendered, render_document, render_html_document};
 pub use sample::sample;
 pub use template::{TEMPLATE, new_from_template, tool_from_template};
 

@@ -124,10 +124,10 @@ fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Vec<Problem>)
 fn untitled(text: &str, blocks: &[Block], starts: &[ToolHeading]) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut inside = 0;
+    let mut ahead = starts.iter().peekable();
     for (index, block) in blocks.iter().enumerate() {
-        if let Some(at) = starts.iter().position(|start| start.block == index) {
-            let next = starts.get(at + 1).map_or(blocks.len(), |next| next.block);
-            inside = end_of(blocks, &starts[at], next);
+        if let Some(start) = ahead.next_if(|start| start.block == index) {
+            inside = end_of(blocks, start, ahead.peek().map_or(blocks.len(), |next| next.block));
         }
         let BlockKind::Heading { text: words, .. } = block.kind else { continue };
         if is_further(text, block) {

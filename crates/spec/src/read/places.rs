@@ -70,6 +70,8 @@ pub struct FieldRow {
     pub name_span: Span,
     pub kind: Option<Cell>,
     pub required: Option<Cell>,
+    /// Whether that cell answers whether it may be left out.
+    pub asks_optional: bool,
     pub default: Option<Cell>,
     pub description: Option<Cell>,
     pub example: Option<Cell>,
@@ -135,6 +137,7 @@ impl FieldRow {
             name_span: span,
             kind: None,
             required: None,
+            asks_optional: false,
             default: None,
             description: None,
             example: None,
@@ -145,7 +148,7 @@ impl FieldRow {
         let Some(cell) = &self.required else { return Required::Unclear };
         let text = super::prose::unmark(&cell.text).to_lowercase();
         let word = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
-        match word {
+        let answer = match word {
             "yes" | "no" if text.starts_with("yes/no") || text.starts_with("no/yes") => Required::Unclear,
             "yes" | "true" | "required" | "y" if text.len() > word.len() && text.contains("if ") => Required::Sometimes,
             "yes" | "true" | "required" | "mandatory" | "y" | "x" | "must" | "ja" | "oui" => Required::Yes,
@@ -155,6 +158,13 @@ impl FieldRow {
             _ if text.starts_with(['✓', '✔', '✅']) => Required::Yes,
             _ if text.starts_with(['✗', '✘', '❌']) => Required::No,
             _ => Required::Unclear,
+        };
+        // "Optional" and "required" mean themselves in whatever column; "yes" depends on the question.
+        let names_itself = matches!(word, "required" | "mandatory" | "must" | "not" | "optional");
+        match answer {
+            Required::Yes if self.asks_optional && !names_itself => Required::No,
+            Required::No if self.asks_optional && !names_itself => Required::Yes,
+            answer => answer,
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) fn read(row: table::Row, columns: &[Column]) -> Option<FieldRow> {
             }
             Column::Type => row.kind = Some(cell),
             Column::Required => row.required = Some(cell),
+            Column::Optional => (row.required, row.asks_optional) = (Some(cell), true),
             Column::Default => row.default = Some(cell),
             Column::Description => row.description = Some(cell),
             Column::Example => row.example = Some(cell),
@@ -176,6 +177,7 @@ fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<FieldRow>
         name_span: cell_of(text, line, name).span,
         kind: kind.map(|kind| cell_of(text, line, kind.trim())),
         required: needed.map(|needed| cell_of(text, line, needed.trim())),
+        asks_optional: false,
         default: default.filter(|default| !default.is_empty()).map(|default| cell_of(text, line, default)),
         description: Some(Cell { text: description, span: cell_of(text, line, after.trim()).span }),
         example: None,
@@ -259,7 +261,8 @@ pub(crate) fn from_words(words: &str) -> Option<(Value, bool)> {
 pub(crate) fn from_table(table: &FieldTable) -> Value {
     let mut schema = json!({"type": "object", "properties": {}});
     let mut required = Vec::new();
-    let has_required = table.columns.is_empty() || table.columns.contains(&Column::Required);
+    let has_required = table.columns.is_empty()
+        || [Column::Required, Column::Optional].iter().any(|column| table.columns.contains(column));
     let has_default = table.columns.contains(&Column::Default);
     for row in &table.rows {
         let property = property_of(row);

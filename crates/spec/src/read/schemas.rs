@@ -133,7 +133,9 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
 pub(crate) fn take_lone_table(text: &str, pieces: &mut Vec<Piece>) -> Option<Piece> {
     let index = pieces.iter().position(|piece| {
         let columns = Table::of(text, &piece.kind, piece.span).and_then(|table| table.columns());
-        columns.is_some_and(|columns| columns.contains(&Column::Type) || columns.contains(&Column::Required))
+        columns.is_some_and(|columns| {
+            [Column::Type, Column::Required, Column::Optional].iter().any(|column| columns.contains(column))
+        })
     })?;
     let piece = pieces[index].clone();
     remove(pieces, index);

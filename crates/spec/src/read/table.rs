@@ -10,6 +10,8 @@ pub enum Column {
     Name,
     Type,
     Required,
+    /// The same question, asked the other way round.
+    Optional,
     Default,
     Description,
     Example,
@@ -134,9 +136,8 @@ fn columns(header: &[Cell], rows: &[Row]) -> Option<Vec<Column>> {
         }
     }
     for (meaning, fits) in [(Column::Type, is_type as fn(&str) -> bool), (Column::Required, is_choice)] {
-        if !columns.contains(&meaning)
-            && let Some(index) = others(&columns, fits).first()
-        {
+        let is_told = columns.contains(&meaning) || meaning == Column::Required && columns.contains(&Column::Optional);
+        if !is_told && let Some(index) = others(&columns, fits).first() {
             columns[*index] = meaning;
         }
     }
@@ -215,6 +216,9 @@ fn known_column(title: &str) -> Column {
         "type" | "data type" | "datatype" | "kind" | "value type" | "json type" => Column::Type,
         "required" | "required?" | "mandatory" | "needed" | "req" | "req." | "is required" | "must" | "obligatory"
         | "compulsory" => Column::Required,
+        "optional" | "optional?" | "is optional" | "opt" | "opt." | "may be omitted" | "omittable" | "not required" => {
+            Column::Optional
+        }
         "default" | "default value" | "defaults" | "defaults to" => Column::Default,
         "description" | "meaning" | "notes" | "details" | "purpose" | "explanation" | "what it is" | "comment"
         | "comments" | "about" | "summary" | "what" | "remarks" | "info" | "information" => Column::Description,

@@ -444,3 +444,98 @@ fn the_instructions_of_a_manifest_are_compared() {
     assert!(found.to_markdown().contains("### All tools"), "{}", found.to_markdown());
     assert_eq!(found.unannounced().count(), 0);
 }
+
+#[test]
+fn what_unevaluated_keywords_refuse_depends_on_their_neighbours() {
+    let closed = |mut schema: Value| {
+        schema["type"] = json!("object");
+        schema["unevaluatedProperties"] = json!(false);
+        schema
+    };
+    let items = |mut schema: Value| {
+        schema["type"] = json!("array");
+        schema["unevaluatedItems"] = json!(false);
+        json!({"type": "object", "properties": {"list": schema}})
+    };
+    let a = json!({"a": {"type": "string"}});
+    // Whatever is gone here described what is refused now.
+    for (old, new) in [
+        (closed(json!({"properties": a, "additionalProperties": true})), closed(json!({"properties": a}))),
+        (
+            closed(json!({"$ref": "#/$defs/d", "$defs": {"d": {"additionalProperties": true}}})),
+            closed(json!({"$ref": "#/$defs/d", "$defs": {"d": {}}})),
+        ),
+        (
+            closed(json!({"allOf": [{"properties": a, "additionalProperties": {}}]})),
+            closed(json!({"allOf": [{"properties": a}]})),
+        ),
+        (
+            closed(json!({"allOf": [{"properties": a}, {"properties": {"b": {}}}]})),
+            closed(json!({"allOf": [{"properties": a}]})),
+        ),
+        (
+            closed(json!({"anyOf": [{"properties": a}, {"properties": {"b": {}}}]})),
+            closed(json!({"anyOf": [{"properties": a}]})),
+        ),
+        (closed(json!({"anyOf": [{"properties": a}, true]})), closed(json!({}))),
+        (closed(json!({"if": {"properties": a}})), closed(json!({}))),
+        (
+            closed(json!({"if": {"required": ["a"]}, "then": {"properties": a}})),
+            closed(json!({"if": {"required": ["a"]}, "then": {}})),
+        ),
+        (closed(json!({"dependentSchemas": {"a": {"additionalProperties": true}}})), closed(json!({}))),
+        (items(json!({"items": true})), items(json!({}))),
+        (items(json!({"prefixItems": [true]})), items(json!({}))),
+        (items(json!({"contains": true, "minContains": 0})), items(json!({}))),
+        (items(json!({"allOf": [{"items": {}}]})), items(json!({"allOf": [{}]}))),
+    ] {
+        assert!(input(old.clone(), new.clone()) >= Some(Impact::Undecided), "{old} -> {new}");
+        assert!(output(new.clone(), old.clone()) >= Some(Impact::Undecided), "{new} -> {old}");
+    }
+    // What still describes the same is no reason for doubt.
+    for (old, new) in [
+        (
+            closed(json!({"properties": a, "anyOf": [{"required": ["a"]}, {"minProperties": 2}]})),
+            closed(json!({"properties": a, "anyOf": [{"required": ["a"]}, {"minProperties": 1}]})),
+        ),
+        (
+            closed(json!({"anyOf": [{"properties": {"n": {"maximum": 5}}}, {"properties": a}]})),
+            closed(json!({"anyOf": [{"properties": {"n": {"maximum": 9}}}, {"properties": a}]})),
+        ),
+        (
+            closed(json!({"allOf": [{"properties": a}, {"properties": {"b": true}}]})),
+            closed(json!({"allOf": [{"properties": {"b": true}}, {"properties": a}]})),
+        ),
+        (closed(json!({"properties": a})), closed(json!({"properties": a, "additionalProperties": true}))),
+    ] {
+        assert!(input(old.clone(), new.clone()) <= Some(Impact::Additive), "{old} -> {new}");
+    }
+}
+
+#[test]
+fn a_new_member_that_no_value_fits_is_refused_in_whatever_words() {
+    let old = object(json!({"a": {"type": "string"}}), json!([]));
+    for nothing in
+        [json!(false), json!({"not": {}}), json!({"enum": []}), json!({"not": true}), json!({"allOf": [false]})]
+    {
+        let new = object(json!({"a": {"type": "string"}, "b": nothing}), json!([]));
+        assert_eq!(input(old.clone(), new.clone()), Some(Impact::Breaking), "{new}");
+    }
+}
+
+#[test]
+fn one_parameter_more_is_one_change_however_many_there_are() {
+    let list = |count: usize| {
+        let properties: serde_json::Map<String, Value> =
+            (0..count).map(|number| (format!("p{number}"), json!({"type": "string"}))).collect();
+        let schema = json!({"type": "object", "properties": properties});
+        json!([{"name": "a", "description": "Does it.", "inputSchema": schema}]).to_string()
+    };
+    for count in 198..203 {
+        for (old, new, expected) in [(count, count + 1, "parameter-added"), (count + 1, count, "parameter-removed")] {
+            let found = diff_lists(&list(old), &list(new)).unwrap();
+            let kinds: Vec<&str> = found.changes.iter().map(|change| change.kind).collect();
+            assert_eq!(kinds, [expected], "{old} -> {new}");
+        }
+    }
+}

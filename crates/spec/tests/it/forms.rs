@@ -264,3 +264,31 @@ fn parameters_that_cannot_be_read_are_reported() {
     assert_eq!(found("- `path` (string): The file"), [] as [&str; 0]);
     assert_eq!(found("None."), [] as [&str; 0]);
 }
+
+#[test]
+fn a_column_that_asks_whether_something_is_optional_is_read_so() {
+    for (title, answers) in
+        [("Optional", ["no", "yes"]), ("Optional?", ["❌", "✅"]), ("Opt.", ["required", "optional"])]
+    {
+        let text = format!(
+            "## Tool: `lamp`\n\n### Parameters\n\n| Argument | Type | {title} | Description |\n|---|---|---|---|\n\
+             | room | string | {} | Where |\n| level | integer | {} | How bright |\n",
+            answers[0], answers[1]
+        );
+        let document = Document::parse(&text);
+        assert_eq!(document.tools[0].input["required"], serde_json::json!(["room"]), "{text}");
+        let rendered = print::render_document("T", &document);
+        assert!(rendered.text.contains("| `room` | `string` | Yes |"), "{}", rendered.text);
+    }
+}
+
+#[test]
+fn the_page_in_html_keeps_what_stands_after_the_last_tool() {
+    let text = "# T\n\n## Tool: `lamp`\n\n### Parameters\n\nNone.\n\n| odd | zebra |\n|---|---|\n| one | two |\n\n\
+                ## Support\n\nAsk giraffe.\n";
+    let rendered = print::render_html_document("T", &Document::parse(text));
+    assert!(rendered.lost.is_empty(), "{:?}", rendered.lost);
+    for kept in ["Support", "Ask giraffe.", "zebra"] {
+        assert!(rendered.text.contains(kept), "{kept}: {}", rendered.text);
+    }
+}

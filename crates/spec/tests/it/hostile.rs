@@ -29,7 +29,7 @@ fn use_all(document: &Document) -> Findings {
     }
     let printed = print::render_markdown("Title", &document.intro, &document.tools);
     assert_eq!(Document::parse(&printed).tools.len(), document.tools.len(), "{printed}");
-    print::render_html("Title", &document.intro, &document.tools);
+    print::render_html_document("Title", document);
     let tools = document.to_tools();
     compare::diff(&tools, &tools[..tools.len() / 2]);
     findings

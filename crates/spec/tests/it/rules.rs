@@ -220,6 +220,11 @@ fn a_finding_is_suppressed_with_a_reason_for_one_tool_only() {
         found(&with("sinew: ignore split-tool because of it")),
         BTreeSet::from(["ignore-unused", "parameter-example"])
     );
+    for code in ["```html\n<!-- {} -->\n```", "`<!-- {} -->`"] {
+        let example = code.replace("{}", "sinew: ignore parameter-example because the device documents it");
+        let text = with("plain").replace("<!-- plain -->", &example);
+        assert_eq!(found(&text), BTreeSet::from(["parameter-example"]), "{code}");
+    }
     let second = GOOD[GOOD.find("## Tool:").unwrap()..]
         .replace("files.read_text", "files.read_more")
         .replace("| `100` |", "| — |");

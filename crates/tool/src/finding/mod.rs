@@ -102,12 +102,13 @@ impl Finding {
     }
 }
 
-/// The findings of one document. Findings beyond the limit are counted, not kept: a hostile document
-/// would otherwise have millions.
+/// The findings of one document. Findings beyond the limit are counted, not kept, the least severe first: a hostile
+/// document would otherwise have millions, or hide its errors behind a thousand pieces of advice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     list: Vec<Finding>,
-    more: usize,
+    /// By severity.
+    unkept: [usize; Severity::ALL.len()],
 }
 
 impl Findings {
@@ -116,20 +117,29 @@ impl Findings {
 
     pub fn push(&mut self, finding: Finding) {
         if self.list.len() < Findings::LIMIT {
-            self.list.push(finding);
-        } else {
-            self.more += 1;
+            return self.list.push(finding);
         }
+        let least = self.list.iter().enumerate().rev().min_by_key(|(_, kept)| kept.severity);
+        let dropped = match least.filter(|(_, least)| least.severity < finding.severity) {
+            Some((index, _)) => {
+                let dropped = self.list.remove(index);
+                self.list.push(finding);
+                dropped
+            }
+            None => finding,
+        };
+        self.unkept[dropped.severity as usize] += 1;
+    }
+
+    /// How many findings of a severity there are, kept or not.
+    pub fn count(&self, severity: Severity) -> usize {
+        let kept = self.list.iter().filter(|finding| finding.severity == severity).count();
+        kept + self.unkept[severity as usize]
     }
 
     /// How many findings were not kept.
     pub fn more(&self) -> usize {
-        self.more
-    }
-
-    /// Counts further findings that were not kept.
-    pub fn count_more(&mut self, more: usize) {
-        self.more += more;
+        self.unkept.iter().sum()
     }
 
     /// Sorts by place; at one place the most severe come first.
@@ -139,6 +149,12 @@ impl Findings {
 
     pub fn retain(&mut self, keep: impl FnMut(&Finding) -> bool) {
         self.list.retain(keep);
+    }
+
+    /// Forgets all findings that are less severe.
+    pub fn drop_below(&mut self, least: Severity) {
+        self.list.retain(|finding| finding.severity >= least);
+        self.unkept[..least as usize].fill(0);
     }
 }
 
@@ -207,6 +223,19 @@ mod tests {
         let findings: Findings =
             (0..Findings::LIMIT + 7).map(|number| Finding::new(&NAME_MISSING, number.to_string())).collect();
         assert_eq!((findings.len(), findings.more()), (Findings::LIMIT, 7));
+    }
+
+    #[test]
+    fn no_number_of_lesser_findings_hides_an_error() {
+        let of = |severity| Finding::new(&NAME_MISSING, "").with_severity(severity);
+        let advice = std::iter::repeat_n(of(Severity::Advice), Findings::LIMIT + 1);
+        let mut findings: Findings = advice.chain([of(Severity::Warning), of(Severity::Error)]).collect();
+        findings.extend(std::iter::repeat_n(of(Severity::Warning), Findings::LIMIT));
+        assert_eq!(Severity::ALL.map(|severity| findings.count(severity)), [1001, 1001, 1]);
+        assert_eq!((findings.len(), findings.more()), (Findings::LIMIT, 1003));
+        assert_eq!(findings.iter().filter(|finding| finding.severity == Severity::Error).count(), 1);
+        findings.drop_below(Severity::Warning);
+        assert_eq!((findings.len(), findings.more()), (Findings::LIMIT, 2));
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub async fn run(args: SpecLintArgs, printer: Printer) -> Result<(), CliError> {
     }
     let fails = report::fails(&reports(&checked), args.strict);
     let least = least(&args);
-    checked.iter_mut().for_each(|document| document.findings.retain(|finding| finding.severity >= least));
+    checked.iter_mut().for_each(|document| document.findings.drop_below(least));
     let reports = reports(&checked);
     let report_format = report_format(args.format, printer);
     if !(args.quiet && reports.iter().all(|report| report.findings.is_empty())) {

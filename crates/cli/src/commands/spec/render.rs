@@ -1,7 +1,7 @@
 //! `sinew spec render`: the canonical document of a specification, tool list or device.
 
 use sinew_spec::ToolSpecification;
-use sinew_spec::print::{render_document, render_html};
+use sinew_spec::print::{render_document, render_html_document};
 use sinew_tool::ErrorKind;
 
 use super::args::SpecRenderArgs;
@@ -26,10 +26,8 @@ pub async fn run(args: SpecRenderArgs) -> Result<(), CliError> {
         });
         format!("{} - MCP Tool Specification", owner.unwrap_or_else(|| "Tools".to_owned()))
     });
-    if args.html {
-        return put(&render_html(&title, &source.document.intro, &source.document.tools), args.out.as_deref());
-    }
-    let rendered = render_document(&title, &source.document);
+    let render = if args.html { render_html_document } else { render_document };
+    let rendered = render(&title, &source.document);
     put(&rendered.text, args.out.as_deref())?;
     if rendered.lost.is_empty() {
         return Ok(());

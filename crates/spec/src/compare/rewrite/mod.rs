@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::keywords::is_annotation;
 pub(super) use conditions::both;
+pub(super) use spellings::depends_on_form;
 
 type Keywords = Map<String, Value>;
 
@@ -42,10 +43,11 @@ pub(super) fn all(mut members: Keywords) -> Value {
 }
 
 fn once(mut members: Keywords) -> Value {
+    // First, while what describes members or items is there even if it accepts everything.
+    spellings::unevaluated(&mut members);
     spellings::tuples(&mut members);
     spellings::dependencies(&mut members);
     idle::remove(&mut members);
-    spellings::unevaluated(&mut members);
     spellings::integers(&mut members);
     if members.get("not").is_some_and(is_true) {
         return Value::Bool(false);

@@ -67,22 +67,39 @@ fn take_map(members: &mut Keywords, key: &str) -> Keywords {
     }
 }
 
-/// If no other keyword evaluates members, `unevaluatedProperties` is `additionalProperties`.
+/// Whether what `unevaluated…` refuses depends on how other schemas about the same value are written, not only on what
+/// they accept.
+pub(in crate::compare) fn depends_on_form(members: &Keywords) -> bool {
+    let has = |key: &str| members.contains_key(key);
+    let about_the_same = [
+        "$ref",
+        "$dynamicRef",
+        "$recursiveRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "dependentSchemas",
+        "dependencies",
+    ];
+    (has("unevaluatedProperties") || has("unevaluatedItems")) && about_the_same.into_iter().any(has)
+}
+
+/// If no other schema is about the same value, `unevaluatedProperties` is `additionalProperties`, and beside it nothing
+/// is left for it.
 pub(super) fn unevaluated(members: &mut Keywords) {
-    let evaluates = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies"];
-    if evaluates.iter().any(|key| members.contains_key(*key)) {
+    if depends_on_form(members) {
         return;
     }
-    if !members.contains_key("additionalProperties")
-        && let Some(rest) = members.shift_remove("unevaluatedProperties")
-    {
-        members.insert("additionalProperties".to_owned(), rest);
+    if let Some(rest) = members.shift_remove("unevaluatedProperties") {
+        members.entry("additionalProperties").or_insert(rest);
     }
-    if !members.contains_key("items")
-        && !members.contains_key("contains")
+    if !members.contains_key("contains")
         && let Some(rest) = members.shift_remove("unevaluatedItems")
     {
-        members.insert("items".to_owned(), rest);
+        let key = if members.get("items").is_some_and(Value::is_array) { "additionalItems" } else { "items" };
+        members.entry(key).or_insert(rest);
     }
 }
 

@@ -57,13 +57,14 @@ fn pretty(value: &serde_json::Value) -> String {
 
 /// The note that some findings of a file are not listed.
 fn cut(file: &FileReport<'_>) -> String {
-    format!("{} more findings are not listed; only the first {} are", file.findings.more(), file.findings.len())
+    let (more, listed) = (file.findings.more(), file.findings.len());
+    format!("{more} more findings are not listed; only the {listed} most severe are")
 }
 
 /// Whether the findings should fail a build: errors do, and warnings with `strict`.
 pub fn fails(files: &[FileReport<'_>], strict: bool) -> bool {
-    let least = if strict { Severity::Warning } else { Severity::Error };
-    files.iter().flat_map(|file| file.findings).any(|finding| finding.severity >= least)
+    let failing = if strict { &[Severity::Error, Severity::Warning] as &[_] } else { &[Severity::Error] };
+    files.iter().any(|file| failing.iter().any(|severity| file.findings.count(*severity) > 0))
 }
 
 /// Text as character data or an attribute value of HTML and XML.

@@ -104,13 +104,11 @@ fn by_rule(files: &[FileReport<'_>], paint: Paint) -> String {
 }
 
 fn summary(files: &[FileReport<'_>]) -> String {
-    let count = |severity: Severity| {
-        files.iter().flat_map(|file| file.findings).filter(|finding| finding.severity == severity).count()
-    };
+    let count = |severity: Severity| files.iter().map(|file| file.findings.count(severity)).sum::<usize>();
     let plural = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
     let tools: usize = files.iter().map(|file| file.tools.len()).sum();
     let more: usize = files.iter().map(|file| file.findings.more()).sum();
-    let unlisted = if more > 0 { format!(" and {more} more findings") } else { String::new() };
+    let unlisted = if more > 0 { format!(" ({more} not listed)") } else { String::new() };
     format!(
         "{}, {}, {} advice{unlisted} in {} ({})",
         plural(count(Severity::Error), "error"),
