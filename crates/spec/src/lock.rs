@@ -177,6 +177,21 @@ pub fn check(lock: &Lock, key: &str, version: &str, tools: &[Tool]) -> Vec<Verdi
     verdicts
 }
 
+/// The same for a file of a repository, whose versions are written by hand and only grow.
+pub fn check_file(lock: &Lock, key: &str, version: &str, tools: &[Tool]) -> Vec<Verdict> {
+    let mut verdicts = check(lock, key, version, tools);
+    let locked = |name: &str| lock.owners.get(key)?.tools.get(name).map(|entry| &entry.tool);
+    for verdict in &mut verdicts {
+        let now = tools.iter().find(|tool| tool.name == verdict.tool);
+        let Some((old, new)) = locked(&verdict.tool).zip(now).filter(|(old, new)| new.version < old.version) else {
+            continue;
+        };
+        verdict.decision = Decision::Quarantined;
+        verdict.why = format!("the version went down from {} to {}", old.version, new.version);
+    }
+    verdicts
+}
+
 fn compare(entry: &LockedTool, now: &Tool, old_version: &str, new_version: &str) -> Verdict {
     let changes = diff_tool(&entry.tool, now);
     let (decision, why) = if changes.is_empty() {

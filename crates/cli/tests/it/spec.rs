@@ -254,6 +254,9 @@ fn a_version_that_is_too_small_fails_and_one_that_is_enough_does_not() {
     assert_eq!(value["changes"][0]["impact"], "breaking");
     let enough = desk.spec(&["diff", "old.json", "major.json", "--format", "markdown"]).ok().out;
     assert!(enough.contains("**major**"), "{enough}");
+    desk.put("one.md", "Some words.\n");
+    desk.put("two.md", "Other words.\n");
+    assert_eq!(desk.spec(&["diff", "one.md", "two.md"]).code, 2);
     desk.put("none.json", list(json!([])));
     let gone = desk.spec(&["diff", "old.json", "none.json"]);
     assert_eq!(gone.code, 1, "{gone:?}");
@@ -277,6 +280,12 @@ fn a_locked_repository_changes_only_with_a_version() {
     assert!(silent.code == 1 && silent.out.contains("without a new version"), "{silent:?}");
     desk.put("tools.json", list(json!([relay(SAYS, "2.0.0", &["on", "channel"])])));
     desk.spec(&["lock", "--check", "tools.json"]).ok();
+    desk.put("tools.json", list(json!([relay(SAYS, "1.1.0", &["on"])])));
+    let lowered = desk.spec(&["lock", "--check", "tools.json"]);
+    assert!(lowered.code == 1 && lowered.out.contains("went down from 1.2.0 to 1.1.0"), "{lowered:?}");
+    desk.put("unread.md", "# T\n\n## `blink_it`\n\nBlinks.\n");
+    let unread = desk.spec(&["lock", "unread.md"]);
+    assert!(unread.code == 2 && unread.err.contains("only what was read can be locked"), "{unread:?}");
     desk.put("tools.json", list(json!([])));
     let gone = desk.spec(&["lock", "--check", "tools.json", "--output", "json"]);
     assert_eq!((gone.code, &gone.json()["files"][0]["verdicts"][0]["decision"]), (1, &json!("gone")));

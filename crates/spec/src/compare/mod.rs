@@ -3,7 +3,7 @@
 //! Inputs may widen and outputs may narrow; everything else breaks somebody. `schema` walks two JSON
 //! Schemas together, `plain` and `rewrite` bring those that mean the same to the same form,
 //! `keywords`, `members` and `combined` know what each keyword allows, `texts` compares what documents
-//! say beyond their schemas, `lists` reads of two lists only what differs; this file compares tools, names, hints and versions. A change that a keyword reports
+//! say beyond their schemas, `unread` tells what could not be compared, `lists` reads of two lists only what differs; this file compares tools, names, hints and versions. A change that a keyword reports
 //! is taken back where `inclusion` proves that the schemas accept the same values all the same (`proofs`); what
 //! neither decides is undecided, which needs the same version as a breaking change.
 
@@ -19,6 +19,7 @@ mod proofs;
 mod rewrite;
 mod schema;
 mod texts;
+mod unread;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -261,6 +262,7 @@ impl<'a> Subject<'a> {
         let mut changes = diff_tool(&self.tool, &new.tool);
         if let (Some(old), Some(new)) = (&self.spec, &new.spec) {
             changes.extend(texts::diff(old, new));
+            changes.extend(unread::parts(old, new));
         }
         changes
     }
@@ -281,8 +283,9 @@ pub fn diff_documents(old: &Document, new: &Document) -> Comparison {
     if instructions(old) != instructions(new) {
         let message = "the instructions changed";
         comparison.changes.push(change("", "/instructions", "instructions-changed", Impact::Cosmetic, message));
-        comparison.sort();
     }
+    comparison.changes.extend(unread::tools(old, new));
+    comparison.sort();
     comparison
 }
 

@@ -116,6 +116,11 @@ impl Document {
         self.problems.iter().find(|problem| fatal.contains(&problem.rule))
     }
 
+    /// Whether no tool was found although the document does not say that there is none.
+    pub fn has_no_tools(&self) -> bool {
+        self.format == Format::Markdown && self.tools.is_empty() && self.says_no_tools.is_none()
+    }
+
     /// The tools as a client would see them.
     pub fn to_tools(&self) -> Vec<Tool> {
         self.tools.iter().map(ToolSpecification::to_tool).collect()

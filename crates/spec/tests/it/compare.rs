@@ -539,3 +539,34 @@ fn one_parameter_more_is_one_change_however_many_there_are() {
         }
     }
 }
+
+#[test]
+fn what_could_not_be_read_is_told_where_its_text_differs() {
+    let page = |unread: &str, parameters: &str| {
+        Document::parse(&format!(
+            "# T\n\n## Tool: `lamp`\n\n### Parameters\n\n{parameters}\n\n## `blink_it`\n\n{unread}\n"
+        ))
+    };
+    let compared = |old: &Document, new: &Document| {
+        let changes = diff_documents(old, new).changes;
+        changes.into_iter().map(|change| (change.tool, change.kind, change.impact)).collect::<Vec<_>>()
+    };
+    let told = |tool: &str| vec![(tool.to_owned(), "not-compared", Impact::Undecided)];
+    let old = page("Blinks.", "See the wiki, page 4.");
+    assert_eq!(compared(&old, &old), []);
+    assert_eq!(compared(&old, &page("Blinks twice.", "See the wiki, page 4.")), told("`blink_it`"));
+    assert_eq!(compared(&old, &page("Blinks.", "See the wiki, page 5.")), told("lamp"));
+    let known = page("Blinks.", "None.");
+    assert!(compared(&old, &known).contains(&told("lamp")[0]), "{:?}", compared(&old, &known));
+}
+
+#[test]
+fn a_change_of_the_second_tool_of_a_name_is_told() {
+    let list = |second: &str| {
+        let tool = |words: &str| json!({"name": "a", "description": words, "inputSchema": {"type": "object"}});
+        Document::parse(&json!({"tools": [tool("First."), tool(second)]}).to_string())
+    };
+    assert_eq!(diff_documents(&list("Second."), &list("Second.")).changes, []);
+    let changes = diff_documents(&list("Second."), &list("Other.")).changes;
+    assert_eq!(changes.iter().map(|change| change.impact).collect::<Vec<_>>(), [Impact::Undecided]);
+}

@@ -19,6 +19,14 @@ pub async fn run(args: SpecDiffArgs, printer: Printer) -> Result<(), CliError> {
         Some(comparison) => comparison,
         None => {
             let (old, new) = (old.parse().readable()?, new.parse().readable()?);
+            if old.document.has_no_tools() && new.document.has_no_tools() {
+                let message = format!(
+                    "there is no tool in {} and none in {}, so there is nothing to compare; `sinew spec lint` says what \
+                     could not be read",
+                    old.path, new.path
+                );
+                return Err(CliError::new(CliErrorKind::Usage, message));
+            }
             compare::diff_documents(&old.document, &new.document)
         }
     };

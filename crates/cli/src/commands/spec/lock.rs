@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sinew_spec::compare::Change;
 use sinew_spec::lint;
 use sinew_spec::lock::{self, Decision, Lock, Verdict};
+use sinew_tool::finding::Finding;
 
 use super::args::SpecLockArgs;
 use super::diff::changes;
@@ -25,9 +26,9 @@ pub fn run(args: SpecLockArgs, printer: Printer) -> Result<(), CliError> {
     let folder = folder_of(&args.file);
     for path in source::files(&args.paths)? {
         let source = SpecSource::read(&path)?.readable()?;
-        refuse_blank(&source)?;
+        refuse_unfinished(&source)?;
         let (key, tools) = (key(&folder, &path), source.document.to_tools());
-        files.push((key.clone(), lock::check(&locked, &key, &args.package_version, &tools)));
+        files.push((key.clone(), lock::check_file(&locked, &key, &args.package_version, &tools)));
         locked.record(&key, &args.package_version, &tools, Some(true));
     }
     let folders: Vec<String> = args.paths.iter().filter(|path| path.is_dir()).map(|path| key(&folder, path)).collect();
@@ -60,15 +61,19 @@ fn key(folder: &Path, path: &Path) -> String {
     relative.to_string_lossy().replace('\\', "/")
 }
 
-/// Refuses a form that is not filled in.
-fn refuse_blank(source: &SpecSource) -> Result<(), CliError> {
+/// Refuses a form that is not filled in, and a tool that was not read: it would be missing in the lock.
+fn refuse_unfinished(source: &SpecSource) -> Result<(), CliError> {
     let findings = lint::check(&source.document, &lint::LintConfig::default());
-    let Some(blank) = findings.iter().find(|finding| finding.rule.id == "unfilled") else { return Ok(()) };
-    let line = blank.place.line().map(|line| format!(":{line}")).unwrap_or_default();
-    Err(CliError::new(
-        CliErrorKind::Usage,
-        format!("{}{line}: {}; fill them in before locking", source.path, blank.message),
-    ))
+    let remedy = |finding: &Finding| match finding.rule.id {
+        "unfilled" => Some("fill them in before locking"),
+        "tool-unread" => Some("only what was read can be locked"),
+        _ => None,
+    };
+    let Some((finding, remedy)) = findings.iter().find_map(|finding| Some((finding, remedy(finding)?))) else {
+        return Ok(());
+    };
+    let line = finding.place.line().map(|line| format!(":{line}")).unwrap_or_default();
+    Err(CliError::new(CliErrorKind::Usage, format!("{}{line}: {}; {remedy}", source.path, finding.message)))
 }
 
 /// Locked specifications below the folders that no longer exist. The lock may have devices too.
