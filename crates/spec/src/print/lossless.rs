@@ -77,8 +77,10 @@ impl Whole {
         }
         let source = document.text.as_str();
         // A tool begins at the words of its heading, its heading's block before them.
-        let within =
-            |span: Span| blocks.iter().filter(move |block| block.span.end > span.start && block.span.start < span.end);
+        let within = |span: Span| {
+            let first = blocks.partition_point(|block| block.span.end <= span.start);
+            blocks[first..].iter().take_while(move |block| block.span.start < span.end)
+        };
         let tools: Vec<ToolSpecification> = document
             .tools
             .iter()
@@ -94,7 +96,10 @@ impl Whole {
             blocks.iter().take_while(|block| block.span.end <= first).flat_map(|block| leftovers(source, block, &head)),
         ));
         let known = Printed::new(&render_markdown(title, &intro, &tools));
-        let owned = |block: &Block| document.tools.iter().any(|tool| tool.places.whole.contains(block.span.start));
+        let owned = |block: &Block| {
+            let begun = document.tools.partition_point(|tool| tool.places.whole.start <= block.span.start);
+            document.tools[..begun].last().is_some_and(|tool| tool.places.whole.contains(block.span.start))
+        };
         let outside = blocks.iter().filter(|block| block.span.start >= first && !owned(block));
         let further = join(
             std::iter::once(document.further.clone()).chain(

@@ -107,7 +107,8 @@ impl Finding {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     list: Vec<Finding>,
-    /// By severity.
+    /// By severity, like the next.
+    kept: [usize; Severity::ALL.len()],
     unkept: [usize; Severity::ALL.len()],
 }
 
@@ -116,25 +117,25 @@ impl Findings {
     pub const LIMIT: usize = 1000;
 
     pub fn push(&mut self, finding: Finding) {
-        if self.list.len() < Findings::LIMIT {
-            return self.list.push(finding);
-        }
-        let least = self.list.iter().enumerate().rev().min_by_key(|(_, kept)| kept.severity);
-        let dropped = match least.filter(|(_, least)| least.severity < finding.severity) {
-            Some((index, _)) => {
-                let dropped = self.list.remove(index);
-                self.list.push(finding);
-                dropped
+        if self.list.len() >= Findings::LIMIT {
+            let lesser = Severity::ALL.into_iter().find(|severity| self.kept[*severity as usize] > 0);
+            let Some(lesser) = lesser.filter(|lesser| *lesser < finding.severity) else {
+                self.unkept[finding.severity as usize] += 1;
+                return;
+            };
+            if let Some(index) = self.list.iter().rposition(|kept| kept.severity == lesser) {
+                self.list.remove(index);
+                self.kept[lesser as usize] -= 1;
+                self.unkept[lesser as usize] += 1;
             }
-            None => finding,
-        };
-        self.unkept[dropped.severity as usize] += 1;
+        }
+        self.kept[finding.severity as usize] += 1;
+        self.list.push(finding);
     }
 
     /// How many findings of a severity there are, kept or not.
     pub fn count(&self, severity: Severity) -> usize {
-        let kept = self.list.iter().filter(|finding| finding.severity == severity).count();
-        kept + self.unkept[severity as usize]
+        self.kept[severity as usize] + self.unkept[severity as usize]
     }
 
     /// How many findings were not kept.
@@ -149,11 +150,12 @@ impl Findings {
 
     pub fn retain(&mut self, keep: impl FnMut(&Finding) -> bool) {
         self.list.retain(keep);
+        self.kept = Severity::ALL.map(|severity| self.list.iter().filter(|kept| kept.severity == severity).count());
     }
 
     /// Forgets all findings that are less severe.
     pub fn drop_below(&mut self, least: Severity) {
-        self.list.retain(|finding| finding.severity >= least);
+        self.retain(|finding| finding.severity >= least);
         self.unkept[..least as usize].fill(0);
     }
 }
