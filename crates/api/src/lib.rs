@@ -33,8 +33,8 @@ pub use policy::{
 pub use routes::{Access, Method, Operation, Parameter, ROUTES, Route, find};
 pub use servers::{FoundServer, FoundServers, NewServer, Server, ServerSource, Servers};
 pub use tokens::{
-    Audit, AuditCheck, AuditEntry, AuditProblem, CreatedToken, Journal, JournalCall, NewToken, RecordJournal, Token,
-    TokenList, TokenRole,
+    Audit, AuditCheck, AuditEntry, AuditProblem, CreatedToken, IfTaken, Journal, JournalCall, NewToken, RecordJournal,
+    Token, TokenList, TokenRole,
 };
 pub use tools::{CallLine, CallRequest, CallResult, ListedTool, Tools};
 

@@ -53,6 +53,22 @@ pub struct NewToken {
     /// How long it is valid, in seconds. Without it the token does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_s: Option<u64>,
+    /// What to do if a valid token of a client or administrator has that label.
+    #[serde(default)]
+    pub if_taken: IfTaken,
+}
+
+/// What happens to a new token with the label of a valid one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum IfTaken {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It gets the label with a number; rules for the label do not apply to it.
+    Number,
+    /// It gets the label, and the old token is revoked.
+    Replace,
 }
 
 /// A new token. Its text is shown only once.

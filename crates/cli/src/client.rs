@@ -14,7 +14,7 @@ use rustls::CertificateError;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
-use sinew_api::{CallLine, CallRequest, CallResult, RefusedRequest, TOKEN_EXPIRED};
+use sinew_api::{CallLine, CallRequest, CallResult, Readiness, RefusedRequest, TOKEN_EXPIRED};
 use sinew_compose::state;
 use sinew_tool::ToolError;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -252,7 +252,22 @@ impl GatewayClient {
         self.send(Method::DELETE, path, Bytes::new()).await
     }
 
+    /// Whether the gateway can make calls. One that cannot says why, with a status that is an error elsewhere.
+    pub async fn readiness(&mut self) -> Result<Readiness, CliError> {
+        const PATH: &str = "/ready";
+        let (status, body) = self.exchange(Method::GET, PATH, Bytes::new()).await?;
+        match serde_json::from_slice(&body) {
+            Ok(readiness) if status == StatusCode::SERVICE_UNAVAILABLE => Ok(readiness),
+            _ => self.read(status, &body),
+        }
+    }
+
     async fn send<A: DeserializeOwned>(&mut self, method: Method, path: &str, body: Bytes) -> Result<A, CliError> {
+        let (status, body) = self.exchange(method, path, body).await?;
+        self.read(status, &body)
+    }
+
+    async fn exchange(&mut self, method: Method, path: &str, body: Bytes) -> Result<(StatusCode, Bytes), CliError> {
         let request = self
             .request(method, path)
             .header(header::CONTENT_TYPE, "application/json")
@@ -263,7 +278,7 @@ impl GatewayClient {
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
         let body = body.map_err(|error| ended_early(&error))?;
-        self.read(status, &body.to_bytes())
+        Ok((status, body.to_bytes()))
     }
 
     /// Turns the connection into a stream of newline-delimited MCP.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::json;
-use sinew_api::{CreatedToken, NewToken, TokenRole};
+use sinew_api::{CreatedToken, IfTaken, NewToken, TokenRole};
 use sinew_gateway::{Gateway, Principal, Role, label_of_client};
 use sinew_tool::Digest;
 
@@ -42,8 +42,14 @@ pub async fn open(
             opened => return opened,
         }
     }
-    let request =
-        NewToken { role: TokenRole::Client, label: label_of_client(client), device: None, expires_in_s: None };
+    let request = NewToken {
+        role: TokenRole::Client,
+        label: label_of_client(client),
+        device: None,
+        expires_in_s: None,
+        // A client cannot choose another name by itself.
+        if_taken: IfTaken::Number,
+    };
     let made: CreatedToken = target.connect().await?.post("/api/v1/tokens", &request).await?;
     keep(directory, client, &made.token)?;
     target.with_token(made.token).connect().await?.upgrade(path).await

@@ -170,14 +170,19 @@ impl GatewayServer {
         };
         let hosts = hosts(&settings);
         let identity = identity(&settings, &hosts)?;
-        for problem in identity.iter().flat_map(|identity| identity.problems(&hosts, sinew_front::tls::now())) {
-            tracing::warn!("the certificate {problem}");
-        }
+        identity.iter().for_each(|identity| warn_of_certificate(identity, &hosts));
         let (mut client_tasks, mut device_tasks) = (TaskGroup::default(), TaskGroup::default());
         let last_start = LastStart {
             started_by: settings.started_by,
             config: settings.config_file.clone(),
             flags: settings.flags.clone(),
+            serve: match settings.started_by {
+                StartedBy::Serve => None,
+                // A damaged file is replaced: whoever must not lose what it says has read it before.
+                _ => LastStart::read(&settings.state).ok().flatten().map(LastStart::of_serve),
+            }
+            .filter(|last| last.started_by == StartedBy::Serve)
+            .map(Box::new),
         };
 
         let clients_tls = identity.clone().filter(|_| settings.tls);
@@ -284,7 +289,7 @@ impl GatewayServer {
         gateway.set_url(&addresses.url);
         if let Some(identity) = identity {
             let (addresses, directory) = (addresses.clone(), settings.state.clone());
-            device_tasks.spawn(|shutdown| follow_certificate(identity, addresses, directory, shutdown));
+            device_tasks.spawn(|shutdown| follow_certificate(identity, hosts, addresses, directory, shutdown));
         }
         let remote_boards_url = remote_boards_url(&addresses, settings.devices);
         let unencrypted =
@@ -508,12 +513,20 @@ fn identity(settings: &ServerSettings, hosts: &[String]) -> Result<Option<TlsIde
     identity.map(Some).map_err(|error| Error::new(ComposeErrorKind::Config, error.to_string()))
 }
 
+/// Says what is wrong with a certificate that is served.
+fn warn_of_certificate(identity: &TlsIdentity, hosts: &[String]) {
+    for problem in identity.problems(hosts, sinew_front::tls::now()) {
+        tracing::warn!("the certificate {problem}");
+    }
+}
+
 /// How often the files of the certificate are looked at. Renewals happen days before the old one expires.
 const CERTIFICATE_POLL: Duration = Duration::from_secs(30);
 
 /// Serves renewed files without a restart. On Unix, SIGHUP reloads at once. Commands on this machine learn of a new key.
 async fn follow_certificate(
     identity: TlsIdentity,
+    hosts: Vec<String>,
     mut addresses: GatewayAddresses,
     directory: PathBuf,
     shutdown: CancellationToken,
@@ -540,6 +553,7 @@ async fn follow_certificate(
                         "certificate renewed, with another key; clients that use --fingerprint need the new one"
                     ),
                 }
+                warn_of_certificate(&identity, &hosts);
             }
             // Said once: a renewal writes two files, and the next look finds both.
             Err(error) if error.to_string() != last_error => {

@@ -178,11 +178,22 @@ pub struct LastStart {
     pub config: Option<PathBuf>,
     #[serde(default)]
     pub flags: Overrides,
+    /// The last start of `serve`, if another command was started later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serve: Option<Box<LastStart>>,
 }
 
 impl LastStart {
-    pub fn read(directory: &Path) -> Option<LastStart> {
-        serde_json::from_slice(&fs::read(directory.join(LAST_START)).ok()?).ok()
+    pub fn read(directory: &Path) -> Result<Option<LastStart>, Error> {
+        read_private(directory, LAST_START)
+    }
+
+    /// What a client must start its gateway with: like the last `serve`, so that no rule is lost when that stops.
+    pub fn of_serve(self) -> LastStart {
+        match self.serve {
+            Some(serve) => *serve,
+            None => self,
+        }
     }
 
     pub fn write(&self, directory: &Path) -> Result<(), Error> {
@@ -252,7 +263,7 @@ mod tests {
     #[test]
     fn the_last_start_is_kept_without_its_token() {
         let folder = tempfile::tempdir().expect("a folder");
-        assert_eq!(LastStart::read(folder.path()), None);
+        assert_eq!(LastStart::read(folder.path()).expect("readable"), None);
         let flags = Overrides {
             mqtt: "off".parse().ok(),
             listen: "127.0.0.1:9".parse().ok(),
@@ -264,8 +275,15 @@ mod tests {
         let text = fs::read_to_string(folder.path().join(LAST_START)).expect("a file");
         assert!(!text.contains("snw_secret"), "{text}");
         let flags = Overrides { token: None, ..last.flags.clone() };
-        assert_eq!(LastStart::read(folder.path()), Some(LastStart { flags, ..last.clone() }));
+        let read = || LastStart::read(folder.path());
+        assert_eq!(read().expect("readable"), Some(LastStart { flags, ..last.clone() }));
         assert_eq!(last.command(), "sinew serve --config /etc/sinew.toml");
+        let client =
+            LastStart { started_by: StartedBy::Client, serve: Some(Box::new(last.clone())), ..LastStart::default() };
+        assert_eq!(client.of_serve(), last);
+        assert_eq!(last.clone().of_serve(), last);
+        fs::write(folder.path().join(LAST_START), "{").expect("written");
+        assert!(read().expect_err("damaged").message.contains(LAST_START));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_ENCODING, HOST};
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HOST};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -136,6 +136,8 @@ impl HttpClient {
         headers: &HeaderMap,
         body: Bytes,
     ) -> Result<Request<Full<Bytes>>, FetchError> {
+        // Without it, the servers of some boards answer 411 to a request that may have a body.
+        let is_empty_write = body.is_empty() && matches!(method, Method::POST | Method::PUT | Method::PATCH);
         let mut request = Request::builder()
             .method(method)
             .uri(path.unwrap_or(self.url.path()))
@@ -146,6 +148,9 @@ impl HttpClient {
             for (name, value) in set {
                 request.headers_mut().insert(name, value.clone());
             }
+        }
+        if is_empty_write {
+            request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         Ok(request)
     }

@@ -16,7 +16,9 @@ use sinew_api::{
     CreatedToken, Decide, Devices, Effects, Explain, GatewayStatus, Journal, Labels, NewToken, Pin, PolicyWarning,
     PolicyWarnings, RecordJournal, Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
 };
-use sinew_gateway::{ApprovalDecision, AuditFilter, Follow, Label, Principal, Request as Call, Role, Shape, Update};
+use sinew_gateway::{
+    ApprovalDecision, AuditFilter, Follow, IfTaken, Label, Principal, Request as Call, Role, Shape, Update,
+};
 use sinew_policy::{PolicyProblem, PolicySettings};
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::settings::Setting;
@@ -305,7 +307,7 @@ pub(crate) async fn new_token(
     request: Request,
 ) -> Response<Body> {
     let made = async {
-        let NewToken { role, label, device, expires_in_s } = body(&front, request).await?;
+        let NewToken { role, label, device, expires_in_s, if_taken } = body(&front, request).await?;
         let role = match (role, device) {
             (TokenRole::Client, None) => Role::Client,
             (TokenRole::Admin, None) => Role::Admin,
@@ -316,11 +318,19 @@ pub(crate) async fn new_token(
             }
         };
         let expires = expires_in_s.map(|seconds| unix_ms().saturating_add(seconds.saturating_mul(1000)));
-        let details =
+        let mut details =
             json!({"role": role.word(), "device": role.device(), "label": label, "expires_in_s": expires_in_s});
+        let if_taken = match if_taken {
+            sinew_api::IfTaken::Refuse => IfTaken::Refuse,
+            sinew_api::IfTaken::Number => IfTaken::Number,
+            sinew_api::IfTaken::Replace => {
+                details["replace"] = json!(true);
+                IfTaken::Replace
+            }
+        };
         let change = Change { what: "new_token", device: None, details };
         let expires = expires.map(|at| i64::try_from(at).unwrap_or(i64::MAX));
-        let create = || front.gateway.tokens().create_until(role, &label, expires);
+        let create = || front.gateway.tokens().create_until(role, &label, expires, if_taken);
         let (view, token) = change.record(&front, &who, create)?;
         Ok(CreatedToken { about: to_api::token(view), token })
     };

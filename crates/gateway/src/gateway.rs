@@ -28,6 +28,7 @@ use crate::registry::{Agreement, Registry, now};
 use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 use crate::shared::{RecordKind, Shared};
 use crate::snapshot::{Holder, Presence, Snapshot};
+use crate::state_check::lost_board_key;
 use crate::state_guard::StateGuard;
 use crate::store::{self, AuditKey, AuditSeal, LocalEvents, LocalTokens, Store};
 use crate::tokens::{self, LocalRequestKey, Tokens};
@@ -44,9 +45,11 @@ const WAITING_SEALS: usize = 64;
 /// The file of the key for digests of arguments and for seals.
 const AUDIT_KEY: &str = "audit-key";
 /// The file of the key for the credentials of boards.
-const BOOTSTRAP_KEY: &str = "bootstrap-key";
+pub(crate) const BOOTSTRAP_KEY: &str = "bootstrap-key";
+/// The file of the gateway's own token.
+pub(crate) const OWN_TOKEN: &str = "token";
 /// Files with a secret in the state directory.
-pub(crate) const SECRETS: [&str; 3] = ["token", BOOTSTRAP_KEY, AUDIT_KEY];
+pub(crate) const SECRETS: [&str; 3] = [OWN_TOKEN, BOOTSTRAP_KEY, AUDIT_KEY];
 
 /// Calls of one answer at most, which is some megabytes.
 const MAX_CALLS: usize = 10_000;
@@ -98,6 +101,9 @@ impl Gateway {
         };
         let access = Access::new(settings.access.clone()).map_err(OpenError::Policy)?;
         let own = tokens::own(settings.token.as_deref(), dir)?;
+        if let Some(loss) = dir.and_then(lost_board_key) {
+            tracing::warn!("{loss}");
+        }
         let approvals = ApprovalQueue::new(tokens::secret(dir, BOOTSTRAP_KEY)?, &settings);
         let events = broadcast::Sender::new(WAITING_EVENTS);
         let pins = settings.lock.clone().or_else(|| dir.map(|dir| dir.join("sinew.lock")));

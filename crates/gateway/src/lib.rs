@@ -68,10 +68,10 @@ pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 pub use sinew_spec::lock::Follow;
 pub use snapshot::Snapshot;
-pub use state_check::{check_callers, check_state};
+pub use state_check::{check_callers, check_own_token, check_state, lost_board_key};
 pub use state_guard::{RunningGateway, running_gateway};
 pub use store::{AuditSeal, time_of_chaining};
-pub use token_labels::label_of_client;
+pub use token_labels::{IfTaken, label_of_client};
 pub use tokens::{TokenView, Tokens};
 pub use view::{
     AuditFault, AuditFilter, AuditProblem, AuditRecord, AuditReport, DeviceChanges, DeviceView, EventPage, HeldChange,

@@ -13,23 +13,43 @@ const MAX_LABEL: usize = 64;
 const RESERVED: [&str; 2] = [OWN, "anyone"];
 const RESERVED_BEGINNINGS: [&str; 2] = ["endpoint ", "broker client "];
 
-/// A label for a new token: as it was asked for, with a number where another token is called that.
-pub(crate) fn choose<'a>(wanted: &str, taken: impl Iterator<Item = &'a str> + Clone) -> Result<String, ToolError> {
+/// What happens to a new token with the label of a valid one. Rules are about labels, so whoever renews a token by hand
+/// must not get another label unawares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfTaken {
+    Refuse,
+    /// The new token gets the label with a number.
+    Number,
+    /// The new token gets the label, and the old one is revoked.
+    Replace,
+}
+
+/// A label as it was asked for, if a client or administrator may be called that.
+pub(crate) fn check(wanted: &str) -> Result<String, ToolError> {
     let label = clean_line(wanted.trim(), MAX_LABEL);
-    if label.is_empty() {
-        return Ok(label);
-    }
-    if !is_free(&label) {
+    if !label.is_empty() && !is_free(&label) {
         let issue = "must not contain `:`, nor be the name of a caller without a token, such as `gateway`";
         return Err(ToolError::new(ErrorKind::InvalidArguments, format!("the label `{label}` {issue}"))
             .with_details(json!({"parameter_name": "label", "issue": issue})));
     }
-    let is_taken = |label: &str| taken.clone().any(|other| other.to_lowercase() == label.to_lowercase());
+    Ok(label)
+}
+
+/// The label, with a number where a valid token is called that.
+pub(crate) fn number<'a>(label: String, taken: impl Iterator<Item = &'a str> + Clone) -> String {
+    if label.is_empty() {
+        return label;
+    }
+    let is_taken = |label: &str| taken.clone().any(|other| is_same(other, label));
     let numbered = (2u32..).map(|number| {
         let number = format!(" {number}");
         clean_line(&label, MAX_LABEL - number.len()) + &number
     });
-    Ok(std::iter::once(label.clone()).chain(numbered).find(|label| !is_taken(label)).unwrap_or_default())
+    std::iter::once(label.clone()).chain(numbered).find(|label| !is_taken(label)).unwrap_or_default()
+}
+
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
 }
 
 /// Whether a client or administrator may be called that.
@@ -59,7 +79,7 @@ mod tests {
 
     #[test]
     fn no_two_tokens_share_a_label_and_none_has_the_name_of_another_caller() {
-        let choose = |wanted: &str| choose(wanted, ["claude", "Claude 2", "x"].into_iter());
+        let choose = |wanted: &str| check(wanted).map(|label| number(label, ["claude", "Claude 2", "x"].into_iter()));
         assert_eq!(choose(" desk ").unwrap(), "desk");
         assert_eq!(choose("Claude").unwrap(), "Claude 3");
         assert_eq!(choose("").unwrap(), "");
@@ -69,7 +89,7 @@ mod tests {
             assert!(is_free(&label_of_client(reserved)), "{reserved}");
         }
         let long = "x".repeat(64);
-        let second = super::choose(&long, [long.as_str()].into_iter()).unwrap();
+        let second = number(long.clone(), [long.as_str()].into_iter());
         assert!(second.chars().count() <= MAX_LABEL && second.ends_with(" 2"), "{second}");
     }
 }

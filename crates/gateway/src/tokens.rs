@@ -20,17 +20,17 @@ use sinew_tool::{Admission, Admit, Bearer, DeviceId, DeviceKey, ErrorKind, Prese
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, OWN_TOKEN};
 use crate::principal::{Principal, Role};
 use crate::registry::{Registry, now};
 use crate::settings::OpenError;
 use crate::shared::{RequestKeys, TokenKind, TokenRow, TokenStore};
-use crate::token_labels;
+use crate::token_labels::{self, IfTaken};
 
 /// The id of the gateway's own token in lists.
 pub(crate) const OWN: &str = "gateway";
 /// The label of tokens that approved boards have. Their rows name the hardware id; all others name a key.
-const ENROLLED: &str = "bootstrap";
+pub(crate) const ENROLLED: &str = "bootstrap";
 /// The families whose members identify themselves by token, as they begin their keys.
 const BOARD: &str = "board:";
 const PROVIDER: &str = "provider:";
@@ -135,15 +135,17 @@ impl Tokens {
     /// Makes a token; its text is shown this once. A device token names a known device by id, given name or key, and
     /// one to come by its key, by the MAC address of a board or by the name of a tool provider.
     pub fn create(&self, role: Role, label: &str) -> Result<(TokenView, String), ToolError> {
-        self.create_until(role, label, None)
+        self.create_until(role, label, None, IfTaken::Number)
     }
 
-    /// Like [`Tokens::create`], for a token that is valid until `expires`, in milliseconds of Unix time.
+    /// Like [`Tokens::create`], for a token that is valid until `expires`, in milliseconds of Unix time. A token that
+    /// expired does not keep its label.
     pub fn create_until(
         &self,
         role: Role,
         label: &str,
         expires: Option<i64>,
+        if_taken: IfTaken,
     ) -> Result<(TokenView, String), ToolError> {
         if expires.is_some_and(|at| at <= now()) {
             let issue = "must expire in the future";
@@ -156,13 +158,9 @@ impl Tokens {
         };
         // Held until the token is added, so that two that are made at once get different labels.
         let _naming = self.naming.lock().unwrap_or_else(PoisonError::into_inner);
-        let label = match &role {
-            Role::Device(_) => clean_line(label.trim(), 64),
-            Role::Client | Role::Admin => {
-                let rows = self.mirror.rows.load();
-                let taken = rows.iter().filter(|row| row.device.is_none());
-                token_labels::choose(label, taken.flat_map(|row| [row.label.as_str(), row.id.as_str()]))?
-            }
+        let (label, replaced) = match &role {
+            Role::Device(_) => (clean_line(label.trim(), 64), Vec::new()),
+            Role::Client | Role::Admin => self.choose_label(label, if_taken)?,
         };
         let random = |error: OpenError| ToolError::new(ErrorKind::Internal, error.to_string());
         let token = mint().map_err(random)?;
@@ -178,7 +176,31 @@ impl Tokens {
         };
         let view = self.view(&row);
         self.store.add(row)?;
+        replaced.iter().try_for_each(|id| self.store.revoke(id))?;
         Ok((view, token))
+    }
+
+    /// The label of a new token of a client or administrator, and the ids of the tokens that it replaces.
+    fn choose_label(&self, wanted: &str, if_taken: IfTaken) -> Result<(String, Vec<String>), ToolError> {
+        let label = token_labels::check(wanted)?;
+        let (rows, now) = (self.mirror.rows.load(), now());
+        let valid = rows.iter().filter(|row| row.device.is_none() && !row.is_expired(now));
+        let mut named = valid.clone().filter(|row| !label.is_empty() && token_labels::is_same(&row.label, &label));
+        match (if_taken, named.clone().next()) {
+            (IfTaken::Refuse, Some(row)) => {
+                let (label, id) = (&row.label, &row.id);
+                let message = format!(
+                    "a token called `{label}` exists ({id}), and rules for `token:{label}` are about that one; to renew it, add --replace, or end it with `sinew token revoke {id}`; else choose another name"
+                );
+                Err(ToolError::new(ErrorKind::InvalidArguments, message)
+                    .with_details(json!({"parameter_name": "label", "issue": "is the label of a valid token"})))
+            }
+            (IfTaken::Replace, Some(_)) => Ok((label.clone(), named.by_ref().map(|row| row.id.clone()).collect())),
+            _ => {
+                let taken = valid.flat_map(|row| [row.label.as_str(), row.id.as_str()]);
+                Ok((token_labels::number(label.clone(), taken), Vec::new()))
+            }
+        }
     }
 
     /// The token of a device that `make` makes for the id of one of its rows.
@@ -464,7 +486,7 @@ pub(crate) fn own(given: Option<&str>, state_dir: Option<&Path>) -> Result<Strin
     if let Some(token) = given {
         return usable(token).ok_or_else(|| OpenError::Token { what: "that was given cannot be used".to_owned() });
     }
-    secret(state_dir, "token")
+    secret(state_dir, OWN_TOKEN)
 }
 
 /// A secret in the state directory, made when it is first wanted; without a directory one for this run.

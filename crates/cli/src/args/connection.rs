@@ -1,7 +1,7 @@
 //! Options that many commands share: which gateway they talk to, and where a gateway listens.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sinew_compose::config::{GatewayConfig, MqttAddress};
@@ -110,6 +110,10 @@ pub struct ListenArgs {
     pub state: StateArgs,
 }
 
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
 impl From<&ListenArgs> for Overrides {
     fn from(args: &ListenArgs) -> Overrides {
         Overrides {
@@ -120,7 +124,8 @@ impl From<&ListenArgs> for Overrides {
             state: args.state.state.clone(),
             token: args.token.clone(),
             tls: args.tls,
-            certificate: args.tls_cert.clone().zip(args.tls_key.clone()),
+            // Kept for later starts, which may be in another folder.
+            certificate: args.tls_cert.as_deref().map(absolute).zip(args.tls_key.as_deref().map(absolute)),
             devices_tls: args.devices_tls,
             insecure_lan: args.insecure_lan,
         }

@@ -362,6 +362,9 @@ pub enum TokenCommand {
         /// How long the token is valid, for example 12h or 30d [default: it does not expire]
         #[arg(long, value_name = "TIME", value_parser = validity)]
         expires: Option<Duration>,
+        /// Revoke the token of a client or administrator that has this name now
+        #[arg(long, conflicts_with = "device")]
+        replace: bool,
         #[command(flatten)]
         reach: ReachArgs,
     },

@@ -74,7 +74,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("events", &["sinew events --follow"]),
     ("token", &["sinew token new --client laptop", "sinew token list"]),
-    ("token new", &["sinew token new --client laptop --expires 30d"]),
+    ("token new", &["sinew token new --client laptop --expires 30d", "sinew token new --client laptop --replace"]),
     ("token list", &["sinew token list"]),
     ("token revoke", &["sinew token revoke TOKEN_ID"]),
     ("serial", &["sinew serial"]),

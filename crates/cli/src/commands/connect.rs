@@ -1,6 +1,6 @@
 //! `sinew connect`: how AI clients are connected to the gateway.
 
-use sinew_api::{CreatedToken, NewToken, TokenRole};
+use sinew_api::{CreatedToken, IfTaken, NewToken, TokenRole};
 use sinew_compose::state;
 
 use crate::args::{ConnectArgs, ReachArgs};
@@ -50,7 +50,13 @@ pub async fn run(args: &ConnectArgs, printer: Printer) -> Result<(), CliError> {
 }
 
 async fn new_token(client: &str, reach: &ReachArgs) -> Result<String, CliError> {
-    let request = NewToken { role: TokenRole::Client, label: client.to_owned(), device: None, expires_in_s: None };
+    let request = NewToken {
+        role: TokenRole::Client,
+        label: client.to_owned(),
+        device: None,
+        expires_in_s: None,
+        if_taken: IfTaken::Refuse,
+    };
     let made: CreatedToken = GatewayTarget::find(reach)?.connect().await?.post("/api/v1/tokens", &request).await?;
     Ok(made.token)
 }

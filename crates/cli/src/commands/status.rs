@@ -1,7 +1,7 @@
 //! `sinew status`: the gateway and what is connected to it, on one page.
 
 use serde_json::json;
-use sinew_api::{Devices, GatewayStatus, HealthStatus, Readiness, Tools};
+use sinew_api::{Devices, GatewayStatus, HealthStatus, Tools};
 
 use super::boards;
 use crate::args::StatusArgs;
@@ -13,7 +13,7 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
     let target = GatewayTarget::find(&args.reach)?;
     let mut client = target.connect().await?;
     let health: HealthStatus = client.get("/health").await?;
-    let ready: Readiness = client.get("/ready").await?;
+    let ready = client.readiness().await?;
     let devices = client.get::<Devices>("/api/v1/devices").await?.devices;
     let tools = client.get::<Tools>("/api/v1/tools?shape=folded").await?.tools.len();
     // Only administrators may see them.

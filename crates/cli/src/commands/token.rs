@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sinew_api::{self as api, NewToken, TokenRole};
+use sinew_api::{self as api, IfTaken, NewToken, TokenRole};
 
 use super::ago;
 use crate::args::{ReachArgs, TokenArgs, TokenCommand, TokenRoleArgs};
@@ -12,7 +12,10 @@ use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, prin
 
 pub async fn run(args: TokenArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
-        TokenCommand::New { role, expires, reach } => new(role, expires, &reach, printer).await,
+        TokenCommand::New { role, expires, replace, reach } => {
+            let if_taken = if replace { IfTaken::Replace } else { IfTaken::Refuse };
+            new(role, expires, if_taken, &reach, printer).await
+        }
         TokenCommand::List { reach } => all(&reach, printer).await,
         TokenCommand::Revoke { id, reach } => revoke(&id, &reach, printer).await,
     }
@@ -21,6 +24,7 @@ pub async fn run(args: TokenArgs, printer: Printer) -> Result<(), CliError> {
 async fn new(
     role: TokenRoleArgs,
     expires: Option<Duration>,
+    if_taken: IfTaken,
     reach: &ReachArgs,
     printer: Printer,
 ) -> Result<(), CliError> {
@@ -29,7 +33,7 @@ async fn new(
         (_, Some(client), _) => (TokenRole::Client, client, None),
         (_, _, admin) => (TokenRole::Admin, admin.unwrap_or_default(), None),
     };
-    let request = NewToken { role, label, device, expires_in_s: expires.map(|time| time.as_secs()) };
+    let request = NewToken { role, label, device, expires_in_s: expires.map(|time| time.as_secs()), if_taken };
     let answer: api::CreatedToken =
         GatewayTarget::find(reach)?.connect().await?.post("/api/v1/tokens", &request).await?;
     if printer.is_json() {
@@ -45,13 +49,6 @@ async fn new(
         say(&format!("The token is bound to {}; no other device can use it.", clean(&whom)));
     }
     let label = answer.about.label.clone();
-    if answer.about.device.is_none() && label != request.label {
-        say(&format!(
-            "Another token is called {}, so this one is called {}; rules for the other do not hold for it.",
-            clean(&request.label),
-            clean(&label)
-        ));
-    }
     // The token alone on standard output, so that TOKEN=$(sinew token new …) works.
     say(&format!("Token {} for the {} {}; it is shown only now:", answer.about.id, answer.about.role, clean(&label)));
     print_exact(&format!("{}\n", answer.token));

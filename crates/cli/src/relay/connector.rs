@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sinew_compose::config::MqttAddress;
-use sinew_compose::state::{self, LocalGateway, StartedBy, Takeover};
+use sinew_compose::config::{GatewayConfig, MqttAddress};
+use sinew_compose::state::{self, LastStart, LocalGateway, StartedBy, Takeover};
 use sinew_compose::{ComposeErrorKind, GatewayServer, Overrides};
 use sinew_front::ListForm;
 use tokio::task::JoinHandle;
@@ -16,7 +16,8 @@ use crate::args::{ReachArgs, StdioArgs};
 use crate::client::GatewayTarget;
 use crate::client_tokens::{self, NewTokens};
 use crate::commands::demo;
-use crate::error::CliError;
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::say;
 
 /// Two clients may start at once; the second one waits for the listeners of the first.
 const STARTING: Duration = Duration::from_secs(10);
@@ -103,10 +104,16 @@ impl<'a> Connector<'a> {
             self.last = self.last.take().map(|(directory, _)| (directory, StartedBy::Serve));
         }
         let deadline = Instant::now() + WAIT;
+        let mut reported = String::new();
         loop {
             match self.try_reconnect(client, deadline).await {
                 Ok(Some(stream)) => return Ok(stream),
                 Err(error) if error.error_type == "TokenRefused" => return Err(error),
+                // Somebody must correct it; until then nothing else can help.
+                Err(error) if error.error_type == "ConfigError" && error.message != reported => {
+                    tracing::error!("no gateway can be started: {error}");
+                    reported = error.message;
+                }
                 Err(error) => tracing::debug!("no gateway yet: {error}"),
                 Ok(None) => {}
             }
@@ -192,6 +199,32 @@ async fn takeover(directory: &Path) {
     }
 }
 
+/// What a gateway in this process is started with: the file that this command names, else as `serve` was started last
+/// on this state directory. Without that, a stopped `serve` would take its policy with it.
+fn configuration(directory: &Path, reach: &ReachArgs) -> Result<(GatewayConfig, Overrides), CliError> {
+    if reach.state.config.is_some() {
+        return Ok((reach.state.load_config()?, Overrides::default()));
+    }
+    let last = LastStart::read(directory).map_err(|error| {
+        let message = format!(
+            "{error}; it says with which rules a gateway ran here; start `sinew serve`, or name the configuration with --config FILE"
+        );
+        CliError::new(CliErrorKind::Config, message)
+    })?;
+    let Some(last) = last.map(LastStart::of_serve) else {
+        return Ok((GatewayConfig::default(), Overrides::default()));
+    };
+    let Some(path) = &last.config else { return Ok((GatewayConfig::default(), last.flags)) };
+    let command = last.command();
+    let config = GatewayConfig::load(path).map_err(|error| {
+        let message = format!(
+            "{error}; `{command}` was started with it here, and without it its rules would be lost; correct or restore the file, or name another with --config FILE"
+        );
+        CliError::new(CliErrorKind::Config, message)
+    })?;
+    Ok((config, last.flags))
+}
+
 /// A gateway at the configured addresses, or at free ones if something else uses those.
 async fn open(
     directory: &Path,
@@ -199,24 +232,30 @@ async fn open(
     demo: bool,
     started_by: StartedBy,
 ) -> Result<GatewayServer, CliError> {
-    let mut config = reach.state.load_config()?;
+    let (mut config, flags) = configuration(directory, reach)?;
     if demo {
         config = demo::without_phones(config);
     }
-    let flags = Overrides { token: reach.token.clone(), state: Some(directory.to_owned()), ..Overrides::default() };
+    let flags = Overrides { token: reach.token.clone(), state: Some(directory.to_owned()), ..flags };
+    let file = config.file.clone();
     let mut settings = config.clone().with(&flags)?;
     settings.started_by = started_by;
     let mut server = match GatewayServer::open(settings).await {
         Err(error) if error.kind == ComposeErrorKind::AddressTaken => {
             tracing::warn!("{error}; using free ports instead");
             let free = "127.0.0.1:0".parse().ok();
-            let flags = Overrides { listen: free, devices: free, mqtt: free.map(MqttAddress::At), ..flags };
-            let mut settings = config.with(&flags)?;
+            let elsewhere = Overrides { listen: free, devices: free, mqtt: free.map(MqttAddress::At), ..flags.clone() };
+            let mut settings = config.with(&elsewhere)?;
             settings.started_by = started_by;
+            // The next gateway tries the configured addresses again.
+            settings.flags = flags;
             GatewayServer::open(settings).await?
         }
         opened => opened?,
     };
+    if let Some(file) = file {
+        say(&format!("sinew: the gateway in this process uses the configuration {}", file.display()));
+    }
     if demo {
         demo::connect(&mut server, None).await?;
     }

@@ -98,12 +98,17 @@ fn renewed_files_are_served_without_a_restart_and_commands_here_follow_a_new_key
         }
     };
     files("one.example");
-    let mut gateway = logging_gateway(folder.path(), "tls-cert = 'cert.pem'\ntls-key = 'key.pem'\n");
+    let mut gateway = logging_gateway(
+        folder.path(),
+        "tls-cert = 'cert.pem'\ntls-key = 'key.pem'\n[clients]\nallowed-hosts = ['one.example']\n",
+    );
     gateway.line();
     run(sinew(folder.path()).arg("devices")).ok();
     files("two.example");
     hangup(&gateway);
     wait_for_line(folder.path(), |line| line.contains("certificate renewed"));
+    let warned = wait_for_line(folder.path(), |line| line.contains("the certificate ") && line.contains("two.example"));
+    assert!(warned.contains("one.example"), "{warned}");
     run(sinew(folder.path()).arg("devices")).ok();
 }
 

@@ -307,3 +307,69 @@ fn serve_takes_over_from_a_client() {
     }
     drop(again);
 }
+
+const LAMP: &str = "[phones]
+enabled = false
+
+[[things]]
+name = 'lamp'
+
+[[things.tools]]
+name = 'lamp_switch'
+description = 'Switch the lamp.'
+effect = 'change'
+http = { method = 'POST', url = 'http://127.0.0.1:9/lamp' }
+
+[[things.tools]]
+name = 'lamp_get'
+description = 'Say whether the lamp is lit.'
+effect = 'read'
+http = { url = 'http://127.0.0.1:9/lamp' }
+";
+
+/// Whether a gateway inside a client offers the tool that the rules deny, and what it says to people.
+fn offers_switch(state: &std::path::Path, flags: &[&str]) -> (bool, String) {
+    let said = state.join("said");
+    let file = std::fs::File::create(&said).expect("a file");
+    let mut client = Client::start(sinew(state).arg("stdio").args(flags).stderr(file));
+    let names = loop {
+        let names = client.names();
+        if names.iter().any(|name| name.contains("lamp_get")) {
+            break names;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    client.quit();
+    let offers = names.iter().any(|name| name.contains("lamp_switch"));
+    (offers, std::fs::read_to_string(said).expect("it can be read"))
+}
+
+#[test]
+fn a_gateway_inside_a_client_keeps_the_rules_of_the_last_serve() {
+    let _ports = usual_ports();
+    let folder = tempfile::tempdir().expect("a folder");
+    let [ruled, other] = ["ruled.toml", "other.toml"].map(|name| folder.path().join(name));
+    let rule = "[[policy.rules]]\nid = 'dark'\ntools = ['lamp_switch']\ndo = 'deny'\n";
+    std::fs::write(&ruled, format!("{LAMP}\n{rule}")).expect("written");
+    std::fs::write(&other, LAMP).expect("written");
+    let flags = ["--config", ruled.to_str().expect("text")];
+    let mut gateway = TestGateway::open("serve", tempfile::tempdir().expect("a folder"), &flags);
+    gateway.process.kill();
+    let state = gateway.state.path();
+
+    let (offers, said) = offers_switch(state, &[]);
+    assert!(!offers && said.contains("uses the configuration") && said.contains("ruled.toml"), "{said}");
+    let (offers, said) = offers_switch(state, &["--config", other.to_str().expect("text")]);
+    assert!(offers && said.contains("other.toml"), "a file that is named counts: {said}");
+    assert!(!offers_switch(state, &[]).0, "the last `serve` counts again, and no client's own file");
+
+    std::fs::write(&ruled, "[polcy]\n").expect("written");
+    let refused = run(sinew(state).arg("stdio"));
+    assert!(refused.code == 78 && refused.err.contains("ruled.toml:1"), "{refused:?}");
+    std::fs::remove_file(&ruled).expect("removed");
+    let refused = run(sinew(state).arg("stdio"));
+    assert!(refused.code == 78 && refused.err.contains("--config FILE"), "{refused:?}");
+    std::fs::write(state.join("last-start.json"), "{").expect("written");
+    let refused = run(sinew(state).arg("stdio"));
+    assert!(refused.code == 78 && refused.err.contains("last-start.json"), "{refused:?}");
+}

@@ -113,3 +113,15 @@ fn a_token_may_expire_and_its_last_use_is_shown() {
     assert!(guest.is_some_and(|guest| guest["last_use"].is_i64()), "{list}");
     assert!(gateway.run(&["token", "list"]).ok().out.contains("LAST USE"));
 }
+
+#[test]
+fn a_renewed_token_keeps_its_name_and_a_second_one_is_refused() {
+    let gateway = TestGateway::serve();
+    let old = new(&gateway, "--client", "dashboard");
+    let refused = gateway.run(&["token", "new", "--client", "Dashboard"]);
+    assert!(refused.code != 0 && refused.err.contains("sinew token revoke"), "{refused:?}");
+    let made = gateway.json(&["token", "new", "--client", "dashboard", "--replace"]);
+    assert_eq!(made["label"], "dashboard");
+    let status = |token: &str| gateway.http("GET", "/api/v1/devices", Some(token), "").0;
+    assert_eq!((status(&old), status(made["token"].as_str().expect("a token"))), (401, 200));
+}

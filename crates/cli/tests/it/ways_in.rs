@@ -42,12 +42,18 @@ fn web_board(answer: impl Fn(&str, &str) -> Option<String> + Send + 'static) -> 
             let mut reader = BufReader::new(stream);
             let (mut first, mut line) = (String::new(), String::new());
             let _ = reader.read_line(&mut first);
+            let mut has_length = false;
             while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+                has_length |= line.to_ascii_lowercase().starts_with("content-length:");
                 line.clear();
             }
             let mut words = first.split(' ');
             let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-            let (status, body) = answer(method, path).map_or(("404 Not Found", String::new()), |body| ("200 OK", body));
+            let (status, body) = match method {
+                // As ESP-IDF's server does.
+                "POST" if !has_length => ("411 Length Required", String::new()),
+                _ => answer(method, path).map_or(("404 Not Found", String::new()), |body| ("200 OK", body)),
+            };
             let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
             let _ = reader.get_mut().write_all(format!("{head}{body}").as_bytes());
         }
@@ -69,9 +75,9 @@ fn arduino() {
     });
     let (gateway, _folder) = gateway(&snippet("Arduino", "toml").replace("192.168.1.50", &address));
     gateway.wait_for("arduino-lamp", "ready");
-    assert_eq!(text(&gateway, &["arduino-lamp", "get"]), "false");
-    assert_eq!(text(&gateway, &["arduino-lamp", "switch", "on=true"]), "true");
-    assert_eq!(text(&gateway, &["arduino-lamp", "get"]), "true");
+    assert_eq!(text(&gateway, &["arduino-lamp", "lamp_get"]), "false");
+    assert_eq!(text(&gateway, &["arduino-lamp", "lamp_switch", "on=true"]), "true");
+    assert_eq!(text(&gateway, &["arduino-lamp", "lamp_get"]), "true");
 }
 
 #[test]
@@ -102,9 +108,9 @@ fn esphome() {
     });
     let (gateway, _folder) = gateway(&snippet("ESPHome", "toml").replace("lamp.local", &address));
     gateway.wait_for("esphome-lamp", "ready");
-    gateway.json(&["call", "esphome-lamp", "switch", "to=on"]);
+    gateway.json(&["call", "esphome-lamp", "lamp_switch", "to=on"]);
     assert!(lit.load(Ordering::Relaxed));
-    assert_eq!(text(&gateway, &["esphome-lamp", "get"]), "ON");
+    assert_eq!(text(&gateway, &["esphome-lamp", "lamp_get"]), "ON");
 }
 
 /// Runs the script of the page itself, with a pseudo terminal for the USB cable.

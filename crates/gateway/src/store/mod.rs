@@ -40,6 +40,7 @@ pub(crate) use tokens::LocalTokens;
 
 use crate::settings::{OpenError, Settings};
 use crate::shared::{AuditLog, AuditRow, NameChange, NameClaim, NameClaims};
+use crate::tokens::ENROLLED;
 use crate::view::{AuditFilter, AuditRecord, AuditReport, EventPage};
 use file::StoreLocation;
 use health::StoreHealth;
@@ -312,6 +313,13 @@ pub(crate) fn needs_key(dir: &Path) -> bool {
         // Formats before the chain have neither.
         db.query_row(&sql, [], |row| row.get(0)).unwrap_or(false)
     })
+}
+
+/// How many boards of a state directory were approved by a person.
+pub(crate) fn enrolled_boards(dir: &Path) -> usize {
+    let Ok(db) = file::open_reader(&StoreLocation::File(dir.join("gateway.db"))) else { return 0 };
+    let sql = "SELECT count(*) FROM tokens WHERE role = 'device' AND label = ?1";
+    db.query_row(sql, [ENROLLED], |row| row.get(0)).unwrap_or(0)
 }
 
 /// The names of the callers with a token in a state directory; `None` where it has no store that can be read.

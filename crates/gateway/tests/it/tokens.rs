@@ -1,6 +1,6 @@
 //! Who may come in.
 
-use sinew_gateway::{Gateway, Role, Settings};
+use sinew_gateway::{Gateway, IfTaken, Role, Settings};
 use sinew_tool::{Admission, Admit, Bearer, DeviceKey, TokenId};
 
 use crate::fake::*;
@@ -207,14 +207,14 @@ async fn a_token_that_expired_opens_nothing_and_ends_what_stands_on_it() {
     let dir = tempfile::tempdir().unwrap();
     let gateway = gateway_in(dir.path());
     let tokens = gateway.tokens();
-    assert!(tokens.create_until(Role::Client, "", Some(unix_millis() - 1)).is_err());
+    assert!(tokens.create_until(Role::Client, "", Some(unix_millis() - 1), IfTaken::Number).is_err());
     // The expiry is watched before the token is there, and a later one is not ended with it.
     let watching = gateway.clone();
     let watch = tokio::spawn(async move { watching.tokens().watch_expiry().await });
     let end = unix_millis() + 300;
-    let (view, client) = tokens.create_until(Role::Client, "visitor", Some(end)).unwrap();
-    let (_, device) = tokens.create_until(Role::Device("weather".to_owned()), "", Some(end)).unwrap();
-    let (_, later) = tokens.create_until(Role::Client, "guest", Some(end + 3_600_000)).unwrap();
+    let (view, client) = tokens.create_until(Role::Client, "visitor", Some(end), IfTaken::Number).unwrap();
+    let (_, device) = tokens.create_until(Role::Device("weather".to_owned()), "", Some(end), IfTaken::Number).unwrap();
+    let (_, later) = tokens.create_until(Role::Client, "guest", Some(end + 3_600_000), IfTaken::Number).unwrap();
     assert_eq!(view.expires, Some(end));
     let who = tokens.check(&client).unwrap();
     assert!(gateway.find_bearer(&device).is_some());
@@ -254,4 +254,31 @@ async fn the_last_use_of_a_token_is_kept_without_a_write_for_each_call() {
         .query_row("SELECT count(*) FROM tokens WHERE last_use IS NOT NULL", [], |row| row.get(0))
         .unwrap();
     assert_eq!(changes, 2);
+}
+
+#[tokio::test]
+async fn a_label_is_taken_only_as_long_as_its_token_is_valid() {
+    let dir = tempfile::tempdir().unwrap();
+    let gateway = gateway_in(dir.path());
+    let tokens = gateway.tokens();
+    let create = |label: &str, if_taken| tokens.create_until(Role::Client, label, None, if_taken);
+    let end = unix_millis() + 50;
+    tokens.create_until(Role::Client, "dashboard", Some(end), IfTaken::Refuse).unwrap();
+    assert!(create("Dashboard", IfTaken::Refuse).is_err());
+    while unix_millis() < end {
+        tokio::task::yield_now().await;
+    }
+    let (first, old) = create("dashboard", IfTaken::Refuse).unwrap();
+    assert_eq!(first.label, "dashboard", "the one that expired has freed it");
+    let refused = create("DASHBOARD", IfTaken::Refuse).unwrap_err().message;
+    assert!(
+        refused.contains(&format!("sinew token revoke {}", first.id)) && refused.contains("--replace"),
+        "{refused}"
+    );
+    assert_eq!(create("dashboard", IfTaken::Number).unwrap().0.label, "dashboard 2");
+    let (second, new) = create("dashboard", IfTaken::Replace).unwrap();
+    assert_eq!(second.label, "dashboard");
+    assert!(tokens.check(&old).is_none() && tokens.check(&new).unwrap().name == "dashboard");
+    tokens.revoke(&second.id).unwrap();
+    assert_eq!(create("dashboard", IfTaken::Refuse).unwrap().0.label, "dashboard");
 }

@@ -41,40 +41,65 @@ enum CheckState {
 }
 
 pub async fn run(args: DoctorArgs, printer: Printer) -> Result<(), CliError> {
-    let named = args.reach.state.load_config().unwrap_or_default().state;
+    let named = args.reach.state.load_config();
+    if let (None, Err(error)) = (&args.reach.state.state, &named) {
+        // Only the file can say which gateway is meant.
+        let mut check = start::bad_config(error.message.clone());
+        check.message.push_str("; nothing else is checked, because it may name another state directory");
+        return finish(vec![check], printer);
+    }
+    let named = named.unwrap_or_default().state;
     let directory = state::directory(args.reach.state.state.as_deref().or(named.as_deref()))?;
     let running = state::find_running(&directory);
     let place = running.as_ref().map_or(directory.clone(), |running| running.directory.clone());
-    let last = LastStart::read(&place);
+    let last = LastStart::read(&place).ok().flatten();
     let mut setup = start::Setup::find(&args.reach.state, last.as_ref(), running.is_some());
 
     let mut checks: Vec<DoctorCheck> = setup.check.take().into_iter().collect();
-    let config = &setup.config;
-    checks.push(state_directory(&place));
+    checks.push(state_directory(&place, running.as_ref()));
     checks.push(gateway(running.as_ref(), last.as_ref(), &args.reach).await);
-    match &running {
-        Some(running) => checks.extend(devices(running, &args.reach).await),
-        None => {
-            checks.push(start::store(&place, config));
-            checks.extend(setup.ports());
-            // A broker of endpoints has one connection for a token, which belongs to the gateway while it runs.
-            for endpoint in &config.endpoints {
-                checks.push(self::endpoint(endpoint).await);
-            }
+    if let Some(running) = &running {
+        checks.extend(devices(running, &args.reach).await);
+    }
+    checks.push(start::token(&place));
+    // A file that cannot be read says nothing about addresses, certificate and services.
+    if let Some(config) = &setup.config {
+        checks.extend(configured(config, &setup, &place, running.as_ref()).await);
+    }
+    checks.push(adb().await);
+    checks.extend(companions().await);
+    finish(checks, printer)
+}
+
+/// What the configuration names.
+async fn configured(
+    config: &GatewayConfig,
+    setup: &start::Setup,
+    place: &Path,
+    running: Option<&LocalGateway>,
+) -> Vec<DoctorCheck> {
+    let mut checks = Vec::new();
+    if running.is_none() {
+        checks.push(start::store(place, config));
+        checks.extend(setup.ports(config));
+        // A broker of endpoints has one connection for a token, which belongs to the gateway while it runs.
+        for endpoint in &config.endpoints {
+            checks.push(self::endpoint(endpoint).await);
         }
     }
-    checks.push(board_setup(running.as_ref(), config));
-    checks.push(start::token(&place));
-    checks.push(start::certificate(&place, config));
+    checks.push(board_setup(running, config));
+    checks.push(start::certificate(place, config));
     for broker in &config.brokers {
         checks.push(self::broker(broker).await);
     }
     checks.extend(voice_server(config).await);
     checks.extend(vision(config).await);
-    checks.push(adb().await);
     checks.push(agent(&config.phones.agent));
-    checks.extend(companions().await);
+    checks
+}
 
+/// Shows what was found; a problem makes the command fail.
+fn finish(checks: Vec<DoctorCheck>, printer: Printer) -> Result<(), CliError> {
     let problems = checks.iter().filter(|check| check.result == CheckState::Problem).count();
     let all = json!({"checks": checks.iter().map(DoctorCheck::to_json).collect::<Vec<_>>()});
     if problems > 0 {
@@ -153,7 +178,31 @@ async fn voice_server(config: &GatewayConfig) -> Option<DoctorCheck> {
     })
 }
 
-fn state_directory(directory: &Path) -> DoctorCheck {
+/// What to do about a state directory of another user. Root may use every directory, and one with the gateway's own
+/// user as its owner is as it should be.
+#[cfg(unix)]
+fn foreign_owner(directory: &Path, owner: u32, ours: u32, gateway: Option<u32>) -> Option<String> {
+    const ROOT: u32 = 0;
+    if ours == ROOT || owner == ours || gateway == Some(owner) {
+        return None;
+    }
+    let shown = directory.display();
+    Some(match owner == ROOT && gateway.is_none() {
+        true => format!("sudo chown -R \"$(id -un)\" {shown}, or choose another with --state DIR"),
+        false => format!(
+            "if a service of that user keeps it, `sudo sinew doctor --state {shown}`; else choose another with --state DIR"
+        ),
+    })
+}
+
+/// The user that a process runs as, where the system shows it.
+#[cfg(unix)]
+fn user_of(process: &str) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(Path::new("/proc").join(process)).map(|process| process.uid()).ok()
+}
+
+fn state_directory(directory: &Path, running: Option<&LocalGateway>) -> DoctorCheck {
     const NAME: &str = "state directory";
     let shown = directory.display();
     let Ok(found) = fs::metadata(directory) else {
@@ -169,11 +218,9 @@ fn state_directory(directory: &Path) -> DoctorCheck {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        // The owner of our own process, where the system shows it.
-        let ours = fs::metadata("/proc/self").map(|process| process.uid()).ok();
-        if ours.is_some_and(|ours| ours != found.uid()) {
-            let remedy =
-                format!("chown -R \"$(id -un)\" {shown}, or run as that user, or choose another with --state DIR");
+        let gateway = running.and_then(|running| user_of(&running.pid.to_string()));
+        let remedy = user_of("self").and_then(|ours| foreign_owner(directory, found.uid(), ours, gateway));
+        if let Some(remedy) = remedy {
             return DoctorCheck::problem(NAME, format!("{shown} belongs to user {}", found.uid()), remedy);
         }
         if found.mode() & 0o077 != 0 {
@@ -387,13 +434,27 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
+    fn a_state_directory_of_another_user_is_no_fault_for_root_and_beside_the_gateway_of_its_owner() {
+        let remedy = |owner, ours, gateway| foreign_owner(Path::new("/var/lib/sinew"), owner, ours, gateway);
+        for (owner, ours, gateway) in
+            [(61234, 0, None), (61234, 0, Some(61234)), (61234, 1000, Some(61234)), (1000, 1000, None)]
+        {
+            assert_eq!(remedy(owner, ours, gateway), None, "{owner} {ours} {gateway:?}");
+        }
+        let of_service = remedy(61234, 1000, None).expect("a remedy");
+        assert!(!of_service.contains("chown") && of_service.contains("sudo sinew doctor"), "{of_service}");
+        assert!(remedy(0, 1000, None).expect("a remedy").contains("chown"), "after one `sudo sinew serve`");
+    }
+
+    #[cfg(unix)]
+    #[test]
     fn a_state_directory_open_to_others_is_a_fault() {
         use std::os::unix::fs::PermissionsExt;
         let directory = std::env::temp_dir().join(format!("sinew-doctor-{}", std::process::id()));
         fs::create_dir_all(&directory).expect("made");
         let checked = |mode| {
             fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).expect("set");
-            state_directory(&directory).result
+            state_directory(&directory, None).result
         };
         assert_eq!(checked(0o755), CheckState::Problem);
         assert_eq!(checked(0o700), CheckState::Ok);

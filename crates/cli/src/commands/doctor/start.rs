@@ -12,18 +12,26 @@ use sinew_front::tls::{self, TlsIdentity};
 use super::{CheckState, DoctorCheck};
 use crate::args::StateArgs;
 
+const CONFIGURATION: &str = "configuration";
+
 /// What a gateway is or would be started with.
 pub(super) struct Setup {
-    pub config: GatewayConfig,
+    /// `None` where its file cannot be read.
+    pub config: Option<GatewayConfig>,
     pub check: Option<DoctorCheck>,
     flags: Overrides,
 }
 
+pub(super) fn bad_config(message: String) -> DoctorCheck {
+    let remedy = "`sinew serve` refuses it; correct the file, then `sinew config check FILE`";
+    DoctorCheck::problem(CONFIGURATION, message, remedy)
+}
+
 impl Setup {
     /// That of the file that is named, else that of the gateway that runs here or ran last. A file with a mistake is a
-    /// problem of its own; the defaults are used then.
+    /// problem of its own.
     pub(super) fn find(args: &StateArgs, last: Option<&LastStart>, is_running: bool) -> Setup {
-        const NAME: &str = "configuration";
+        const NAME: &str = CONFIGURATION;
         let used = last.and_then(|last| last.config.as_deref());
         let whose = if is_running { "the gateway that runs" } else { "the gateway that ran last" };
         let (path, mut check) = match (args.config.as_deref(), used) {
@@ -45,7 +53,7 @@ impl Setup {
             (None, None) => {
                 let flags = last.map(|last| last.flags.clone()).unwrap_or_default();
                 let check = last.map(|_| DoctorCheck::ok(NAME, format!("no file; {whose} has the default settings")));
-                return Setup { config: GatewayConfig::default().overridden(&flags), check, flags };
+                return Setup { config: Some(GatewayConfig::default().overridden(&flags)), check, flags };
             }
         };
         let flags = match last.filter(|_| check.result == CheckState::Ok) {
@@ -55,19 +63,18 @@ impl Setup {
         let loaded = GatewayConfig::load(path);
         let usable = loaded.clone().and_then(|_| GatewayConfig::settings(path, &flags));
         if let Err(error) = usable {
-            let remedy = "`sinew serve` refuses it; correct the file, then `sinew config check FILE`";
-            check = DoctorCheck::problem(NAME, error.message, remedy);
+            check = bad_config(error.message);
         }
-        Setup { config: loaded.unwrap_or_default().overridden(&flags), check: Some(check), flags }
+        Setup { config: loaded.ok().map(|config| config.overridden(&flags)), check: Some(check), flags }
     }
 
     /// Whether each address can be listened on.
-    pub(super) fn ports(&self) -> Vec<DoctorCheck> {
-        let place = |key: &str, is_flag: bool| match &self.config.file {
+    pub(super) fn ports(&self, config: &GatewayConfig) -> Vec<DoctorCheck> {
+        let place = |key: &str, is_flag: bool| match &config.file {
             Some(file) if !is_flag => format!("`{key}` in {}", file.display()),
             _ => format!("--{key}"),
         };
-        let (config, flags) = (&self.config, &self.flags);
+        let flags = &self.flags;
         let mut checks = vec![
             port("clients' port", &place("listen", flags.listen.is_some()), config.listen, Sockets::Tcp),
             port("boards' port", &place("devices", flags.devices.is_some()), config.devices, Sockets::Tcp),
@@ -87,6 +94,10 @@ pub(super) fn store(directory: &Path, config: &GatewayConfig) -> DoctorCheck {
     }
     if !store.exists() {
         return DoctorCheck::ok(NAME, "none yet");
+    }
+    if let Some(loss) = sinew_gateway::lost_board_key(directory) {
+        let remedy = "restore the file from a backup before the next start, which makes another key";
+        return DoctorCheck::problem(NAME, loss, remedy);
     }
     DoctorCheck::ok(NAME, store.display().to_string())
 }
@@ -169,11 +180,9 @@ pub(super) fn token(directory: &Path) -> DoctorCheck {
             return DoctorCheck::problem(NAME, message, remedy);
         }
     }
-    match fs::read_to_string(&path) {
-        Ok(_) => DoctorCheck::ok(NAME, path.display().to_string()),
-        Err(error) => {
-            DoctorCheck::problem(NAME, format!("{}: {error}", path.display()), "make it readable for yourself")
-        }
+    match sinew_gateway::check_own_token(directory) {
+        Ok(()) => DoctorCheck::ok(NAME, path.display().to_string()),
+        Err(error) => DoctorCheck::problem(NAME, error.to_string(), "`sinew serve` refuses it"),
     }
 }
 
@@ -207,13 +216,15 @@ mod tests {
             ("tls-cert = 'cert.pem'\ntls-key = 'key.pem'", "cert.pem"),
         ] {
             let (_folder, args) = config_file(text);
-            let check = Setup::find(&args, None, false).check.expect("a check");
+            let Setup { config, check, .. } = Setup::find(&args, None, false);
+            let check = check.expect("a check");
+            assert_eq!(config.is_none(), text.starts_with("lisen"), "only a file that can be read is checked further");
             assert_eq!(check.result, CheckState::Problem, "{text}");
             assert!(check.message.contains(part), "{}", check.message);
         }
         let (_folder, args) = config_file("listen = '127.0.0.1:9'");
         let Setup { config, check, .. } = Setup::find(&args, None, false);
-        assert_eq!((config.listen.port(), check.expect("a check").result), (9, CheckState::Ok));
+        assert_eq!((config.expect("readable").listen.port(), check.expect("a check").result), (9, CheckState::Ok));
     }
 
     #[test]
@@ -222,7 +233,8 @@ mod tests {
         let flags = Overrides { listen: "127.0.0.1:8".parse().ok(), ..Overrides::default() };
         let last = LastStart { config: args.config.clone(), flags, ..LastStart::default() };
         let setup = Setup::find(&StateArgs { config: None, ..args.clone() }, Some(&last), false);
-        assert_eq!((setup.config.listen.port(), setup.config.devices.port()), (8, 9));
+        let config = setup.config.expect("readable");
+        assert_eq!((config.listen.port(), config.devices.port()), (8, 9));
         let check = setup.check.expect("a check");
         assert!(check.result == CheckState::Ok && check.message.contains("sinew.toml"), "{}", check.message);
         fs::write(folder.path().join("other.toml"), "").expect("written");
@@ -237,9 +249,18 @@ mod tests {
         let config = GatewayConfig::default();
         let checked = || store(folder.path(), &config);
         assert_eq!(checked().result, CheckState::Ok, "nothing is there yet");
-        fs::write(folder.path().join("token"), "two words").expect("written");
-        assert!(checked().message.contains("token"));
-        fs::write(folder.path().join("token"), "snw_0123456789").expect("written");
+        let write_token = |text: &str| {
+            let path = folder.path().join("token");
+            fs::write(&path, text).expect("written");
+            #[cfg(unix)]
+            fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("private");
+        };
+        write_token("two words");
+        assert_eq!(checked().result, CheckState::Ok, "the token has a check of its own");
+        let check = token(folder.path());
+        assert!(check.result == CheckState::Problem && check.message.contains("cannot be used"), "{}", check.message);
+        write_token("snw_0123456789");
+        assert_eq!(token(folder.path()).result, CheckState::Ok);
         fs::write(folder.path().join("gateway.db"), "not a database").expect("written");
         let check = checked();
         assert!(check.result == CheckState::Problem && check.message.contains("restore it"), "{}", check.message);
