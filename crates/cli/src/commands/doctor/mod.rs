@@ -182,12 +182,12 @@ async fn voice_server(config: &GatewayConfig) -> Option<DoctorCheck> {
 /// user as its owner is as it should be.
 #[cfg(unix)]
 fn foreign_owner(directory: &Path, owner: u32, ours: u32, gateway: Option<u32>) -> Option<String> {
-    const ROOT: u32 = 0;
-    if ours == ROOT || owner == ours || gateway == Some(owner) {
+    let is_root = |user: u32| user == 0;
+    if is_root(ours) || owner == ours || gateway == Some(owner) {
         return None;
     }
     let shown = directory.display();
-    Some(match owner == ROOT && gateway.is_none() {
+    Some(match is_root(owner) && gateway.is_none() {
         true => format!("sudo chown -R \"$(id -un)\" {shown}, or choose another with --state DIR"),
         false => format!(
             "if a service of that user keeps it, `sudo sinew doctor --state {shown}`; else choose another with --state DIR"
