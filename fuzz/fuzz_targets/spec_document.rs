@@ -20,7 +20,7 @@ fuzz_target!(|input: &[u8]| {
         report::render(format, &lint::LINTER, &[checked.report()]);
     }
     lint::fix(&document.text, &LintConfig::default());
-    print::render_html("fuzzed", &document.intro, &document.tools);
+    print::render_html_document("fuzzed", &document);
     let tools = document.to_tools();
     compare::diff(&tools, &tools[..tools.len() / 2]);
     if document.format == Format::Markdown {
