@@ -38,7 +38,7 @@ fn every_kind_of_mistake_names_its_line() {
         ("\nlisen = 1", 2, "unknown key `lisen`; did you mean `listen`?"),
         ("tls_cert = 'x'", 1, "did you mean `tls-cert`?"),
         ("[gateway]\ngrase = 1", 2, "did you mean `grace`?"),
-        ("[gateway]\ncolour = 1", 2, "the keys are call-timeout, max-call-timeout"),
+        ("[gateway]\ncolour = 1", 2, "the keys are call-timeout, progress-call-timeout"),
         ("[gateway]\ncall-timeout = 0", 2, "must be between 1 and 86400"),
         ("[gateway]\nmax-devices = 0", 2, "must be between 1"),
         ("[gateway]\nmax-devices = 1.5", 2, "whole number"),
