@@ -82,7 +82,7 @@ fn input(parameters: &[Parameter]) -> String {
         let kind = schema["type"].as_str().unwrap_or_default();
         let needed = if default.is_none() { "Yes" } else { "No" };
         let about = describe(name, default.as_ref());
-        let _ = writeln!(table, "| `{name}` | {kind} | {needed} | {about} | {} |", cell(example));
+        let _ = writeln!(table, "| `{name}` | {kind} | {needed} | {} | {} |", in_table(&about), cell(example));
         let mut schema = schema.clone();
         schema["description"] = json!(about);
         schema["examples"] = json!([example]);
@@ -111,8 +111,13 @@ fn describe(name: &str, default: Option<&Value>) -> String {
 fn cell(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let text = text.replace("{{", "{ {");
-    let plain: String = text.chars().map(|c| if matches!(c, '|' | '`' | '\n' | '\r') { ' ' } else { c }).collect();
-    format!("`{plain}`")
+    format!("`{}`", in_table(&text).replace('`', " "))
+}
+
+/// A text without what would end a cell, a row or a file of text.
+fn in_table(text: &str) -> String {
+    let ends = |c: char| c == '|' || c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    text.chars().map(|c| if ends(c) { ' ' } else { c }).collect()
 }
 
 fn output(returned: Option<&Value>) -> String {
