@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use sinew_tool::{ErrorKind, ToolError};
+use sinew_tool::{ErrorKind, ToolError, lenient};
 
 use sinew_phones::adb::command::ShellCommand;
 
@@ -74,7 +74,8 @@ pub(crate) fn parse(text: &str, schema: Option<&Value>) -> Result<FunctionResult
         });
     }
     let start = text.find(['{', '[']).unwrap_or(text.len());
-    match serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>().next() {
+    let json = lenient::repair_text(&text[start..]);
+    match serde_json::Deserializer::from_str(&json).into_iter::<Value>().next() {
         Some(Ok(Value::Object(mut object))) => Ok(match object.remove(RETURNED) {
             Some(value) => FunctionResult::Json(unwrapped(value, schema)),
             None if object.is_empty() => FunctionResult::Nothing,
@@ -162,6 +163,8 @@ mod tests {
     fn the_output_of_every_known_build_is_read() {
         let value = |text: &str| parse(text, None).unwrap();
         assert_eq!(value("{\"androidAppfunctionsReturnValue\": [true]}"), FunctionResult::Json(json!(true)));
+        let half = r#"{"androidAppfunctionsReturnValue": ["a\ud83d"]}"#;
+        assert_eq!(value(half), FunctionResult::Json(json!("a\u{fffd}")), "half a surrogate pair");
         let nested = r#"{ "androidAppfunctionsReturnValue": [ {"id": ["n1"], "tags": ["a", "b"]} ] }"#;
         assert_eq!(value(nested), FunctionResult::Json(json!({"id": "n1", "tags": ["a", "b"]})));
         let schema =

@@ -115,7 +115,7 @@ pub fn explain(bytes: &[u8]) -> MessageError {
     };
     let fault = match &message {
         Value::Array(_) => {
-            "batches are only allowed in sessions of the revision 2025-03-26; send each message by itself"
+            "batches are only allowed in sessions of the revision 2025-03-26, and not inside another batch; send each message by itself"
         }
         Value::Object(_) => fault(&message).unwrap_or("this is not a JSON-RPC request, notification or response"),
         _ => "a JSON-RPC message is an object",

@@ -85,8 +85,11 @@ impl McpToolList {
             .iter()
             .map(|public| {
                 let tool = &public.tool;
-                let input = listed.get(&tool.input_schema, schemas, SchemaUse::Input);
-                let output = tool.output_schema.as_ref().map(|schema| listed.get(schema, schemas, SchemaUse::Output));
+                let exact = Some(&public.exact).filter(|_| schemas == Schemas::Exact);
+                let input = exact.and_then(|exact| exact.input.as_ref()).unwrap_or(&tool.input_schema);
+                let input = listed.get(input, schemas, SchemaUse::Input);
+                let output = exact.and_then(|exact| exact.output.as_ref()).or(tool.output_schema.as_ref());
+                let output = output.map(|schema| listed.get(schema, schemas, SchemaUse::Output));
                 let in_output = output.iter().flat_map(|output| output.simplified.iter());
                 let in_output = in_output.map(|simplified| format!("output {simplified}"));
                 let description = match schemas {
@@ -202,7 +205,8 @@ mod tests {
         let public = |(index, schema): (usize, &Arc<Value>)| {
             let tool = DeviceTool { input_schema: schema.clone(), ..DeviceTool::new("t", "A tool", json!({})) };
             let name = format!("t{index}");
-            sinew_gateway::PublicTool { own_name: name.clone(), name, tool, device: None, selector: None }
+            let exact = Default::default();
+            sinew_gateway::PublicTool { own_name: name.clone(), name, tool, exact, device: None, selector: None }
         };
         let digest = sinew_tool::Digest::of(&json!(0));
         Arc::new(ToolList { tools: schemas.iter().enumerate().map(public).collect(), digest })

@@ -10,7 +10,7 @@ use sinew_tool::{Args, ErrorKind, Hints, Outcome, Tool, ToolError};
 use crate::call::drop_nulls;
 use crate::caller_view::CallerView;
 use crate::check::CompiledSchema;
-use crate::prepare::SCHEMA_BUDGET;
+use crate::prepare::{ExactSchemas, SCHEMA_BUDGET};
 use crate::snapshot::DeviceEntry;
 use crate::specification;
 use crate::view::{DeviceView, PublicTool};
@@ -69,6 +69,7 @@ pub(crate) fn tools(spec_tools: bool) -> Vec<PublicTool> {
     let public = |built_in: &BuiltIn| PublicTool {
         name: built_in.tool.name.clone(),
         tool: built_in.tool.clone(),
+        exact: ExactSchemas::default(),
         own_name: built_in.tool.name.clone(),
         device: None,
         selector: None,

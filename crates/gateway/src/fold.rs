@@ -14,6 +14,7 @@ use crate::builtin;
 use crate::label_call;
 use crate::names::{self, NameBook};
 use crate::offer::{Offer, Offered};
+use crate::prepare::ExactSchemas;
 use crate::schema;
 use crate::snapshot::{Holder, OfferGroup, Snapshot};
 use crate::view::{PublicTool, ToolList};
@@ -109,19 +110,29 @@ impl Fold {
 fn finish(mut tools: Vec<PublicTool>, spec_tools: bool) -> ToolList {
     tools.extend(builtin::tools(spec_tools));
     tools.sort_by(|one, two| one.name.cmp(&two.name));
-    let digest = Digest::of(&tools.iter().map(|public| public.tool.to_json()).collect());
+    let listed = |public: &PublicTool| {
+        let ExactSchemas { input, output } = &public.exact;
+        json!([public.tool.to_json(), input.as_deref(), output.as_deref()])
+    };
+    let digest = Digest::of(&tools.iter().map(listed).collect());
     ToolList { tools, digest }
 }
 
 fn folded(public: &str, offered: &Offered, is_labelled: bool) -> PublicTool {
     let mut output_schema = offered.tool.output_schema.clone();
+    let mut exact = offered.exact.clone();
     if is_labelled {
         output_schema = output_schema.as_ref().map(label_call::output_schema);
+        exact.output = exact.output.as_ref().map(label_call::output_schema);
     }
     let input_schema = Arc::new(schema::with_selector(&offered.tool.input_schema, &offered.selector));
+    let written = exact.input.as_ref().unwrap_or(&offered.tool.input_schema);
+    let exact_input = schema::exact_with_selector(written, &offered.selector);
+    exact.input = (exact_input != *input_schema).then(|| Arc::new(exact_input));
     PublicTool {
         name: public.to_owned(),
         tool: Tool { name: public.to_owned(), input_schema, output_schema, ..offered.tool.clone() },
+        exact,
         own_name: offered.tool.name.clone(),
         device: None,
         selector: Some(offered.selector.clone()),
@@ -181,6 +192,7 @@ impl Unfold {
                 tools.push(PublicTool {
                     name: name.clone(),
                     tool: Tool { name: name.clone(), ..offered.tool.clone() },
+                    exact: offered.exact.clone(),
                     own_name: offered.tool.name.clone(),
                     device: Some(entry.id.clone()),
                     selector: None,

@@ -64,6 +64,7 @@ pub use caller_view::CallerView;
 pub use gateway::{Gateway, verify_audit};
 pub use journal::{JournalEntry, JournalSettings, Recording, Screens};
 pub use labels::Label;
+pub use prepare::ExactSchemas;
 pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 pub use sinew_spec::lock::Follow;

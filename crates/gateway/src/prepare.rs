@@ -61,8 +61,17 @@ pub(crate) struct PreparedTool {
     pub selector: String,
     pub input: Arc<CompiledSchema>,
     pub output: Option<Arc<CompiledSchema>>,
+    /// The schemas as the device wrote them, where those of `tool` differ.
+    pub exact: ExactSchemas,
     /// The input schema of the device, where it marks arguments as secret.
     pub secrets: Option<Schema>,
+}
+
+/// The schemas of a tool as its device wrote them; `None` where they are those of the tool.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExactSchemas {
+    pub input: Option<Schema>,
+    pub output: Option<Schema>,
 }
 
 /// What was prepared and is still in use, so that equal devices and equal schemas share it.
@@ -180,6 +189,7 @@ impl ToolPreparer {
         let digest = tool.input_digest();
         // As the device wrote it: the schema that is offered has lost references by which a secret is marked.
         let secrets = redaction::has_secrets(&tool.input_schema).then(|| tool.input_schema.clone());
+        let (input_as_written, output_as_written) = (tool.input_schema.clone(), tool.output_schema.clone());
         let mut tool = tool.clone();
         tool.title = tool.title.map(|title| clean_line(&title, 200));
         tool.description = match notice {
@@ -191,8 +201,15 @@ impl ToolPreparer {
         };
         tool.input_schema = unchecked.unwrap_or_else(|| input.schema().clone());
         tool.output_schema = output.as_ref().map(|output| output.schema().clone());
+        let exact_input = schema::exact_input(&input_as_written).filter(|exact| *exact != *tool.input_schema);
+        let exact_output = tool
+            .output_schema
+            .as_ref()
+            .zip(output_as_written)
+            .and_then(|(listed, written)| Some(schema::exact_output(&written)).filter(|exact| exact != &**listed));
+        let exact = ExactSchemas { input: exact_input.map(Arc::new), output: exact_output.map(Arc::new) };
         let face = face(&tool);
-        Ok(PreparedTool { tool, digest, face, selector, input, output, secrets })
+        Ok(PreparedTool { tool, digest, face, selector, input, output, exact, secrets })
     }
 
     fn output(

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 use sinew_tool::header_arguments::{self, HEADER};
+use sinew_tool::portable::ELSEWHERE;
 use sinew_tool::references;
 use sinew_tool::text::{clean_json, clean_line};
 
@@ -188,23 +189,70 @@ fn without_references_to_root(input: &Value) -> Value {
     schema
 }
 
+/// Says in the description of a part that it had a reference which is not followed.
+fn mention_reference(members: &mut Map<String, Value>) {
+    let text = members.get("description").and_then(Value::as_str).unwrap_or_default().trim_end();
+    if !text.ends_with(ELSEWHERE) {
+        let text = format!("{text} {ELSEWHERE}").trim_start().to_owned();
+        members.insert("description".to_owned(), json!(text));
+    }
+}
+
+/// An input schema as the device wrote it, but an object at its root, without invisible text, and without marks of
+/// header arguments for which clients drop a tool. `None` if it is too large, or not that of an object.
+pub(crate) fn exact_input(schema: &Value) -> Option<Value> {
+    let is_of_objects = schema.get("type").is_none_or(|kinds| is_of_objects(Some(kinds)));
+    bounds::listed_size(schema).ok().filter(|_| is_of_objects)?;
+    let mut exact = clean_json(schema);
+    SchemaFixer::new(true, &mut Vec::new()).root(&mut exact);
+    if let Value::Object(root) = &mut exact {
+        root.entry("type").or_insert_with(|| json!("object"));
+    }
+    Some(exact)
+}
+
+/// An output schema as the device wrote it, without invisible text. Marks of header arguments mean nothing in it.
+pub(crate) fn exact_output(schema: &Value) -> Value {
+    let mut exact = clean_json(schema);
+    exact.as_object_mut().into_iter().for_each(header_arguments::remove);
+    exact
+}
+
+/// An exact input schema with the selecting argument, and nothing else changed.
+pub(crate) fn exact_with_selector(exact: &Value, selector: &str) -> Value {
+    let mut exact = exact.clone();
+    if let Value::Object(root) = &mut exact {
+        let properties = root.entry("properties").or_insert_with(|| json!({}));
+        if let Value::Object(properties) = properties {
+            properties.insert(selector.to_owned(), json!({"type": "string"}));
+        }
+    }
+    exact
+}
+
 fn fix(schema: &Value, warnings: &mut Vec<String>) -> Value {
     // All names and texts alike, so that what refers to each other still does.
     let mut fixed = clean_json(schema);
     if !references::are_plain(&fixed) {
         references::make_plain(&mut fixed);
     }
-    SchemaFixer { headers: HashSet::new(), anchors: HashSet::new(), warnings }.root(&mut fixed);
+    SchemaFixer::new(false, warnings).root(&mut fixed);
     fixed
 }
 
 struct SchemaFixer<'a> {
+    /// Whether references, and the names of what they lead to, stay as they are.
+    keeps_references: bool,
     headers: HashSet<String>,
     anchors: HashSet<String>,
     warnings: &'a mut Vec<String>,
 }
 
 impl SchemaFixer<'_> {
+    fn new(keeps_references: bool, warnings: &mut Vec<String>) -> SchemaFixer<'_> {
+        SchemaFixer { keeps_references, headers: HashSet::new(), anchors: HashSet::new(), warnings }
+    }
+
     fn root(&mut self, schema: &mut Value) {
         if let Value::Object(root) = schema
             && root.shift_remove(HEADER).is_some()
@@ -224,11 +272,26 @@ impl SchemaFixer<'_> {
             self.warnings.push(format!("an invalid `{HEADER}` was left out"));
             members.shift_remove(HEADER);
         }
+        if !self.keeps_references {
+            self.references(members);
+        }
+        for (word, member) in members.iter_mut() {
+            match word.as_str() {
+                "properties" => self.named(member, is_argument),
+                "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => self.named(member, false),
+                "enum" | "const" | "default" | "examples" => {}
+                _ => self.nested(member),
+            }
+        }
+    }
+
+    fn references(&mut self, members: &mut Map<String, Value>) {
         for word in ["$ref", "$dynamicRef", "$recursiveRef"] {
             // Nothing is ever fetched, by us or because of us.
             if members.get(word).is_some_and(|target| !bounds::is_local(target)) {
                 self.warnings.push(format!("a `{word}` that is not of the form `#/…` was left out"));
                 members.shift_remove(word);
+                mention_reference(members);
             }
         }
         // Names for parts of the document; without them every reference is a plain path. A plain anchor
@@ -245,14 +308,6 @@ impl SchemaFixer<'_> {
         let is_known = |dialect: &Value| dialect.as_str().is_some_and(|text| text.contains("://json-schema.org/"));
         if members.get("$schema").is_some_and(|dialect| !is_known(dialect)) {
             members.shift_remove("$schema");
-        }
-        for (word, member) in members.iter_mut() {
-            match word.as_str() {
-                "properties" => self.named(member, is_argument),
-                "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => self.named(member, false),
-                "enum" | "const" | "default" | "examples" => {}
-                _ => self.nested(member),
-            }
         }
     }
 
@@ -338,7 +393,7 @@ mod tests {
         }));
         assert_eq!(listed["properties"]["a"]["$ref"], "#/$defs/p");
         assert_eq!(listed["properties"]["b"]["$ref"], "#/$defs/two words");
-        assert_eq!((&listed["properties"]["c"], warnings), (&json!({}), 1));
+        assert_eq!((&listed["properties"]["c"], warnings), (&json!({"description": ELSEWHERE}), 1));
     }
 
     #[test]
@@ -427,7 +482,7 @@ mod tests {
         let schema = input(&deep(100), &mut warnings);
         assert!(!schema.is_checked && warnings.len() == 2, "{warnings:?}");
         assert_eq!(schema.listed["properties"]["a"], deep(100)["properties"]["a"]);
-        assert_eq!(schema.listed["properties"]["b"], json!({}));
+        assert_eq!(schema.listed["properties"]["b"], json!({"description": ELSEWHERE}));
         assert_eq!(fixed(deep(1_000)), (json!({"type": "object"}), 1));
     }
 
@@ -445,6 +500,45 @@ mod tests {
         }));
         assert_eq!(warnings, 2);
         assert!(!schema.to_string().contains("evil") && !schema.to_string().contains("passwd"));
+    }
+
+    #[test]
+    fn a_reference_that_is_left_out_is_mentioned_wherever_it_stands() {
+        let outside = json!({"$ref": "http://evil.example/x"});
+        let (schema, _) = fixed(json!({"type": "object", "properties": {
+            "alone": outside,
+            "told": {"$ref": "http://evil.example/x", "description": "Where to.", "type": "string"},
+            "part": {"description": "Which.", "allOf": [{"type": "string", "description": "A name."}, outside]},
+            "form": {"anyOf": [{"type": "integer"}, outside]},
+            "list": {"type": "array", "items": outside},
+            "named": {"$dynamicRef": "#nowhere"},
+        }}));
+        let portable = sinew_tool::portable::input(&schema).schema;
+        for name in ["alone", "told", "part", "form", "list", "named"] {
+            let text = portable["properties"][name].to_string();
+            assert!(text.contains(ELSEWHERE), "{name}: {text}");
+        }
+        let told = portable["properties"]["told"]["description"].as_str().unwrap();
+        assert_eq!(told, format!("Where to. {ELSEWHERE}"));
+    }
+
+    #[test]
+    fn an_exact_schema_is_that_of_the_device() {
+        let schema = json!({
+            "$schema": "https://example.org/own", "$id": "https://example.org/tree", "type": "object",
+            "properties": {
+                "a": {"$ref": "#node"}, "b": {"$dynamicRef": "#node"}, "c": {"$ref": "https://example.org/other"},
+                "d": {"$ref": "#"}, "e": {"$ref": "#/$defs/two%20words"}, "id": {"$anchor": "id", "type": "string"},
+            },
+            "$defs": {"n": {"$dynamicAnchor": "node", "type": "integer"}, "two words": {"type": "string"}},
+        });
+        assert_eq!(exact_input(&schema), Some(schema.clone()));
+        assert_eq!(exact_output(&schema), schema);
+        let mut selecting = schema.clone();
+        selecting["properties"]["device"] = json!({"type": "string"});
+        assert_eq!(exact_with_selector(&schema, "device"), selecting);
+        let fixed = json!({"properties": {"a\u{200b}": {"type": "number", "x-mcp-header": "A"}}});
+        assert_eq!(exact_input(&fixed), Some(json!({"properties": {"a": {"type": "number"}}, "type": "object"})));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sinew_tool::{Admission, DeviceId, DeviceKey, Digest, Family, Tool};
 
 use crate::labels::Label;
+use crate::prepare::ExactSchemas;
 
 /// The form in which a client sees the tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -145,6 +146,8 @@ pub struct PublicTool {
     /// Ready to be listed: named by its public name, and in the folded form with the argument that
     /// selects the device.
     pub tool: Tool,
+    /// The schemas for clients that want those of the device.
+    pub exact: ExactSchemas,
     /// The name its device knows it by.
     pub own_name: String,
     /// The device, in the unfolded form.

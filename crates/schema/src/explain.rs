@@ -25,11 +25,11 @@ fn explain(schema: &Value, taker: &str, failure: &Failure<'_>) -> (String, Strin
             (join(member), format!("is missing{wanted}"))
         }
         "additionalProperties" | "unevaluatedProperties" => {
-            let known = node.and_then(|node| node.get("properties")).and_then(Value::as_object);
-            let known: Vec<String> =
-                known.into_iter().flat_map(|known| known.keys()).take(20).map(|name| format!("`{name}`")).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            (join(member), format!("is not known; {taker} takes {known}"))
+            let known = node.map_or_else(KnownMembers::default, |node| match failure.keyword {
+                "unevaluatedProperties" => KnownMembers::of_all_parts(schema, node),
+                _ => KnownMembers::of(node),
+            });
+            (join(member), format!("is not known; {taker} takes {}", known.shown()))
         }
         "propertyNames" => (join(member), "has a name that is not allowed".to_owned()),
         keyword => {
@@ -39,6 +39,73 @@ fn explain(schema: &Value, taker: &str, failure: &Failure<'_>) -> (String, Strin
                 None => unfulfilled(keyword, node),
             };
             (path, issue)
+        }
+    }
+}
+
+/// The members that a schema describes.
+#[derive(Default)]
+struct KnownMembers<'a> {
+    names: Vec<&'a str>,
+    patterns: Vec<&'a str>,
+}
+
+/// Names that are shown.
+const MOST_NAMES: usize = 20;
+/// Parts of a schema that are searched for names.
+const MOST_PARTS: usize = 100;
+
+impl<'a> KnownMembers<'a> {
+    fn of(node: &'a Value) -> KnownMembers<'a> {
+        let mut known = KnownMembers::default();
+        known.add(node);
+        known
+    }
+
+    /// Also what the parts describe that a schema is made of.
+    fn of_all_parts(schema: &'a Value, node: &'a Value) -> KnownMembers<'a> {
+        let mut known = KnownMembers::default();
+        let mut open = vec![node];
+        let mut seen: Vec<*const Value> = Vec::new();
+        while let Some(part) = open.pop().filter(|_| seen.len() < MOST_PARTS) {
+            if seen.contains(&std::ptr::from_ref(part)) {
+                continue;
+            }
+            seen.push(part);
+            known.add(part);
+            for (keyword, member) in part.as_object().into_iter().flatten() {
+                match (keyword.as_str(), member) {
+                    ("allOf" | "anyOf" | "oneOf", Value::Array(parts)) => open.extend(parts.iter().rev()),
+                    ("if" | "then" | "else", part) => open.push(part),
+                    ("dependentSchemas", Value::Object(parts)) => open.extend(parts.values()),
+                    ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
+                        open.extend(target.strip_prefix('#').and_then(|pointer| schema.pointer(pointer)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        known
+    }
+
+    fn add(&mut self, node: &'a Value) {
+        let keys = |keyword: &str| node.get(keyword).and_then(Value::as_object).into_iter().flat_map(|all| all.keys());
+        for (known, keyword) in [(&mut self.names, "properties"), (&mut self.patterns, "patternProperties")] {
+            for key in keys(keyword).take(MOST_NAMES) {
+                if known.len() < MOST_NAMES && !known.contains(&key.as_str()) {
+                    known.push(key);
+                }
+            }
+        }
+    }
+
+    fn shown(&self) -> String {
+        let list = |all: &[&str]| all.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", ");
+        match (self.names.is_empty(), self.patterns.is_empty()) {
+            (true, true) => "none".to_owned(),
+            (false, true) => list(&self.names),
+            (true, false) => format!("names that match {}", list(&self.patterns)),
+            (false, false) => format!("{} and names that match {}", list(&self.names), list(&self.patterns)),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use sinew_tool::Tool;
+use sinew_tool::lenient;
 use sinew_tool::text::clip;
 
 use super::finding::{advice, error, warning};
@@ -36,7 +37,8 @@ pub fn app_functions(text: &str) -> Result<Vec<PackageFunctions>, Finding> {
     let json = text.find('{').map(|at| &text[at..]);
     let json =
         json.ok_or_else(|| refused(format!("the phone did not list its app functions: {}", clip(text.trim()))))?;
-    let mut stream = serde_json::Deserializer::from_str(json).into_iter::<Value>();
+    let json = lenient::repair_text(json);
+    let mut stream = serde_json::Deserializer::from_str(&json).into_iter::<Value>();
     let list = match stream.next() {
         Some(Ok(Value::Object(list))) => list,
         Some(Err(error)) => return Err(refused(format!("the list of app functions is not JSON: {error}"))),
@@ -299,6 +301,12 @@ mod tests {
     ]}}
   ]
 }"##;
+
+    #[test]
+    fn half_a_surrogate_pair_hides_no_function() {
+        let list = app_functions(&LIST.replace("Creates a note", r"Creates a note \ud83d")).unwrap();
+        assert_eq!(list[0].tools[0].tool.description, "Creates a note \u{fffd}");
+    }
 
     #[test]
     fn functions_become_tools_with_schemas() {

@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 use sinew_tool::Tool;
+use sinew_tool::lenient;
 use sinew_tool::manifest::Manifest as Advertised;
 use sinew_tool::text::clip;
 
@@ -133,6 +134,7 @@ pub(super) fn parse(text: &str, from_resource: bool) -> Result<(Value, Option<Fi
         let message = format!("the tools have {} bytes of JSON; at most {MAX_JSON} are read", text.len());
         return Err(error(&rules::MANIFEST_SIZE, message));
     }
+    let text = &*lenient::repair_text(text);
     let problem = match serde_json::from_str(text) {
         Ok(value) => return Ok((value, None)),
         Err(problem) => problem,
@@ -205,4 +207,16 @@ fn escape_quotes(text: &str) -> String {
         whole.push(character);
     }
     whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_surrogate_pair_hides_no_tool() {
+        let (value, finding) = parse(r#"{"tools": [{"name": "a\ud83d"}]}"#, false).unwrap();
+        assert_eq!(value["tools"][0]["name"], "a\u{fffd}");
+        assert!(finding.is_none());
+    }
 }

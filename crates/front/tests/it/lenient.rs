@@ -85,6 +85,9 @@ async fn a_batch_that_is_none_is_an_error_in_a_session_with_batches() {
     };
     assert!(refused.starts_with('[') && refused.matches("-32600").count() == 1, "{refused}");
     assert!(refused.contains("\"id\":null,") && refused.contains("\"id\":1e400,"), "{refused}");
+    say(&mut pipe.writer, r#"[[{"jsonrpc":"2.0","id":1,"method":"ping"}]]"#).await;
+    let refused = hear(&mut pipe.reader).await;
+    assert!(refused[0]["error"]["message"].as_str().unwrap().contains("not inside another batch"), "{refused}");
 }
 
 #[tokio::test]

@@ -86,6 +86,39 @@ async fn a_schema_that_others_would_replace_is_given_as_the_device_wrote_it() {
 }
 
 #[tokio::test]
+async fn exact_schemas_keep_references_and_names_as_the_device_wrote_them() {
+    let server = TestServer::new().await;
+    let schema = json!({
+        "$id": "https://example.org/tree", "type": "object",
+        "properties": {"child": {"$ref": "#"}, "leaf": {"$dynamicRef": "#leaf"}, "far": {"$ref": "https://example.org/b"}},
+        "$defs": {"leaf": {"$dynamicAnchor": "leaf", "type": "integer"}},
+    });
+    let endless = json!({"type": "object", "allOf": [{"$ref": "#"}]});
+    let result = json!({"$id": "https://example.org/r", "type": "object", "properties": {"a": {"$ref": "#b"}},
+        "$defs": {"b": {"$anchor": "b", "type": "string"}}});
+    let tree = Tool::new("tree", "A tree", schema.clone()).with_output_schema(result.clone());
+    server.join("odd", vec![tree, Tool::new("endless", "Endless", endless.clone())]);
+    let listed = async |path: &str, name: &str| {
+        let mut client = server.client();
+        client.path = path.to_owned();
+        let list = client.modern("tools/list", json!({})).await.json();
+        list["result"]["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap().clone()
+    };
+    let unfolded = listed("/mcp?tools=unfolded&schemas=exact", "odd__tree").await;
+    assert_eq!((&unfolded["inputSchema"], &unfolded["outputSchema"]), (&schema, &result));
+    assert_eq!(listed("/mcp?tools=unfolded&schemas=exact", "odd__endless").await["inputSchema"], endless);
+    let mut folded = schema.clone();
+    folded["properties"]["device"] = json!({"type": "string"});
+    assert_eq!(listed("/mcp?schemas=exact", "tree").await["inputSchema"], folded);
+    let portable = listed("/mcp", "tree").await["inputSchema"].clone();
+    assert_eq!(violations(&portable), Vec::<String>::new());
+    assert!(
+        portable["properties"]["far"]["description"].as_str().unwrap().contains("a schema elsewhere"),
+        "{portable}"
+    );
+}
+
+#[tokio::test]
 async fn an_argument_that_is_also_a_header_is_marked_only_for_clients_that_know_it() {
     let server = TestServer::new().await;
     let region = json!({"type": "string", "x-mcp-header": "Region"});

@@ -1,6 +1,7 @@
 //! What each keyword means, where the other validator is no witness.
 
 use serde_json::{Value, json};
+use sinew_schema::{Meter, Rejection};
 
 use crate::{compile, fits};
 
@@ -11,6 +12,33 @@ fn check(schema: Value, yes: &[Value], no: &[Value]) {
     for value in no {
         assert!(!fits(&schema, value), "{schema} refuses {value}");
     }
+}
+
+#[test]
+fn a_member_that_is_not_known_is_answered_with_those_that_are() {
+    let says = |schema: Value, expected: &str| {
+        let validator = compile(&schema).unwrap();
+        let value = json!({"other": 1});
+        let Err(Rejection::Failed(failure)) = validator.check(&value, &mut Meter::new(1_000)) else {
+            panic!("{schema} accepts {value}")
+        };
+        assert_eq!(failure.explain(&schema, "it").1, format!("is not known; it takes {expected}"), "{schema}");
+    };
+    says(json!({"additionalProperties": false}), "none");
+    says(json!({"patternProperties": {"^x": true}, "additionalProperties": false}), "names that match `^x`");
+    says(
+        json!({"properties": {"a": true}, "patternProperties": {"^x": true}, "additionalProperties": false}),
+        "`a` and names that match `^x`",
+    );
+    says(
+        json!({
+            "properties": {"a": true},
+            "anyOf": [{"properties": {"b": true}}, {"patternProperties": {"^x": true}}],
+            "$ref": "#/$defs/c", "unevaluatedProperties": false,
+            "$defs": {"c": {"properties": {"c": true}}},
+        }),
+        "`a`, `c`, `b` and names that match `^x`",
+    );
 }
 
 #[test]

@@ -90,6 +90,11 @@ impl Level {
                 "additionalProperties" if *member != Value::Bool(true) => self.rests.push(rest(members, member)),
                 "additionalProperties" => {}
                 "uniqueItems" if *member != Value::Bool(true) => {}
+                // It holds for members that nothing else describes, and there are none.
+                "unevaluatedProperties" if describes_all_members(root, members, depth) => {}
+                "unevaluatedProperties" if may_describe_more(root, members, depth) => {
+                    self.tell("unevaluatedProperties", sentences::undescribed(root, member));
+                }
                 // Draft 04: whether the limit beside it is one.
                 "exclusiveMinimum" | "exclusiveMaximum" if member.is_boolean() => {
                     let limit = members.get(if keyword == "exclusiveMinimum" { "minimum" } else { "maximum" });
@@ -114,7 +119,10 @@ impl Level {
             Some(_) => return,
             None => {}
         }
-        let Some(schema) = find(root, target) else { return };
+        let Some(schema) = find(root, target) else {
+            self.tell("$ref", Some(sentences::ELSEWHERE.to_owned()));
+            return;
+        };
         self.trail.push(target.to_owned());
         self.take(root, schema, depth - 1);
     }
@@ -134,6 +142,9 @@ impl Level {
             return;
         }
         match keyword {
+            "description" if member.as_str().is_some_and(|text| text.ends_with(sentences::ELSEWHERE)) => {
+                self.tell("$ref", Some(sentences::ELSEWHERE.to_owned()));
+            }
             "title" | "description" | "default" | "examples" | "$defs" | "definitions" | "prefixItems" => {}
             "properties" => {
                 let (Value::Object(known), Value::Object(new)) = (known, member) else { return };
@@ -225,6 +236,27 @@ fn weight(value: &Value) -> usize {
         Value::Object(members) => 1 + members.values().map(weight).sum::<usize>(),
         _ => 1,
     }
+}
+
+/// Whether a part, or one that it is made of, says something about members of every name.
+fn describes_all_members(root: &Value, part: &Map<String, Value>, depth: usize) -> bool {
+    let is_within = |part: &Map<String, Value>| {
+        part.contains_key("unevaluatedProperties") || describes_all_members(root, part, depth - 1)
+    };
+    part.contains_key("additionalProperties") || (depth > 1 && made_of(root, part).any(is_within))
+}
+
+/// Whether a part has others that hold for some values only, each of which may describe members.
+fn may_describe_more(root: &Value, part: &Map<String, Value>, depth: usize) -> bool {
+    ["anyOf", "oneOf", "if", "dependentSchemas"].iter().any(|keyword| part.contains_key(*keyword))
+        || (depth > 1 && made_of(root, part).any(|part| may_describe_more(root, part, depth - 1)))
+}
+
+/// The parts that hold wherever a part does.
+fn made_of<'a>(root: &'a Value, part: &'a Map<String, Value>) -> impl Iterator<Item = &'a Map<String, Value>> {
+    let referred = REFERENCES.iter().filter_map(|word| find(root, part.get(*word)?.as_str()?));
+    let parts = part.get("allOf").and_then(Value::as_array).into_iter().flatten();
+    referred.chain(parts).filter_map(Value::as_object)
 }
 
 fn rest(part: &Map<String, Value>, rule: &Value) -> RestOfMembers {

@@ -31,6 +31,7 @@ pub use check::{keeps_shape, violations};
 pub use description::{Description, LONGEST_DESCRIPTION, describe};
 use node::Rewriter;
 pub use rules::{PortableRule, RULES};
+pub use sentences::ELSEWHERE;
 
 /// A portable schema, and what it could not say.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,10 +77,32 @@ pub(crate) enum Direction {
 
 /// The input schema as it is listed.
 pub fn input(schema: &Value) -> Portable {
-    Rewriter::new(&dialect::counted(schema), Direction::Input).root()
+    listed(schema, Direction::Input)
 }
 
 /// The output schema as it is listed.
 pub fn output(schema: &Value) -> Portable {
-    Rewriter::new(&dialect::counted(schema), Direction::Output).root()
+    listed(schema, Direction::Output)
+}
+
+/// Times that a schema is rewritten with less room, because its listed form is too long.
+const MOST_TRIES: usize = 8;
+
+/// The rewriter counts roughly, so what it made is measured.
+fn listed(schema: &Value, direction: Direction) -> Portable {
+    let counted = dialect::counted(schema);
+    let most = room::most_listed(&counted);
+    // Short parts have less text than is counted for them.
+    let mut room = 2 * most;
+    for _ in 0..MOST_TRIES {
+        let portable = Rewriter::new(&counted, direction, room).root();
+        let length = portable.schema.to_string().len();
+        if length <= most {
+            return portable;
+        }
+        room = room * most / length * 3 / 4;
+    }
+    let schema = serde_json::json!({"type": "object", "properties": {}});
+    let simplified = vec![Simplification { path: String::new(), what: room::TOO_LONG.to_owned() }];
+    Portable { schema, notes: vec![sentences::LEFT_OUT.to_owned()], simplified }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::branch::Level;
 use super::check::{ARRAY_BOUNDS, KEPT};
 use super::kind::{Kinds, concerns, is_of, kinds, values};
-use super::room::Room;
+use super::room::{Room, TOO_LONG};
 use super::sentences;
 use super::values::{Cut, is_scalar};
 use super::{Direction, Portable, Simplification, argument_names, description};
@@ -61,8 +61,9 @@ pub(super) enum Part {
 pub(super) type Written = (Map<String, Value>, Vec<String>);
 
 impl<'a> Rewriter<'a> {
-    pub(super) fn new(root: &'a Value, direction: Direction) -> Rewriter<'a> {
-        Rewriter { root, direction, parts: 0, followed: Vec::new(), room: Room::new(), simplified: Vec::new() }
+    /// `room`: the bytes of the result, roughly.
+    pub(super) fn new(root: &'a Value, direction: Direction, room: usize) -> Rewriter<'a> {
+        Rewriter { root, direction, parts: 0, followed: Vec::new(), room: Room::new(room), simplified: Vec::new() }
     }
 
     pub(super) fn root(mut self) -> Portable {
@@ -72,6 +73,7 @@ impl<'a> Rewriter<'a> {
             self.note("", "arguments of parts");
         }
         let mut notes = self.listed_notes(notes);
+        let rules_of_forms = notes.len();
         let place = SchemaPath { path: "", depth: 0, trail: &level.trail, is_optional: false, is_among_several: false };
         self.followed = vec![Some(String::new()); level.trail.len()];
         let is_possible = !level.is_impossible && kinds(&level, Direction::Output).has_objects();
@@ -93,14 +95,15 @@ impl<'a> Rewriter<'a> {
         schema.shift_remove("default");
         let mut schema = Value::Object(schema);
         if self.direction == Direction::Output {
-            notes.clear();
+            // Nobody reads what a description says of results.
+            notes.drain(..).take(rules_of_forms).for_each(|rule| sentences::say(&mut schema, &rule));
         }
         let (notes, is_divided) = description::divide(notes, &mut schema);
         for (is_so, what) in [
             (level.is_too_deep, "nested too deep"),
             (is_divided, "more rules than 640 characters"),
             (self.parts > MOST_PARTS, "more than 2,000 parts"),
-            (self.room.is_cut, "more than 64 KiB"),
+            (self.room.is_cut, TOO_LONG),
         ] {
             if is_so {
                 self.simplified.truncate(MOST_SIMPLIFIED - 1);
@@ -221,7 +224,7 @@ impl<'a> Rewriter<'a> {
         };
         if let Some(values) = values(level).filter(|_| kind != "string") {
             let fitting: Vec<Value> = values.into_iter().filter(|value| is_of(value, kind)).collect();
-            sentences.push(format!("One of: {}.", sentences::values(&fitting)));
+            sentences.push(sentences::one_of(&fitting));
             self.note(place.path, "enum of other things than texts");
         }
         if let Some(default) = level.members.get("default").filter(|_| self.direction == Direction::Input) {

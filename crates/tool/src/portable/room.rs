@@ -7,8 +7,13 @@ use super::check::{MOST_VALUES, is_too_long};
 use super::node::Rewriter;
 use super::sentences::{self, described};
 
-/// Bytes of a listed schema. The largest seen on real devices has 6 KiB.
+/// Bytes that a listed schema may have more than its original: references that are written out multiply. The largest
+/// seen on real devices has 6 KiB.
+const MOST_WRITTEN_OUT: usize = 16 << 10;
+/// Bytes of any listed schema, as many as that of a device may have.
 const MOST_LISTED: usize = 64 << 10;
+/// What is reported where a schema is listed without some of its parts.
+pub(super) const TOO_LONG: &str = "more text than is listed";
 /// Characters of a sentence that several alternatives say, all of them together.
 const MOST_REPEATED: usize = 16 << 10;
 /// Bytes that are read for it, listed or not.
@@ -17,6 +22,11 @@ const MOST_READ: usize = 4 << 20;
 const COPIED_PART: usize = 16;
 /// The keywords of a part, without what they hold.
 const PLAIN_PART: usize = 32;
+
+/// Bytes that the listed form of a schema may have.
+pub(super) fn most_listed(schema: &Value) -> usize {
+    MOST_LISTED.min(schema.to_string().len() + MOST_WRITTEN_OUT)
+}
 
 pub(super) struct Room {
     listed: usize,
@@ -27,8 +37,8 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) fn new() -> Room {
-        Room { listed: MOST_LISTED, read: MOST_READ, values: MOST_VALUES, is_cut: false }
+    pub(super) fn new(listed: usize) -> Room {
+        Room { listed, read: MOST_READ, values: MOST_VALUES, is_cut: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -20,6 +20,9 @@ pub(super) const MAY_BE_NULL: &str = "May be null.";
 pub(super) const ANY_NAME: &str = "A placeholder: give members by their own names instead.";
 pub(super) const UNUSED: &str = "A placeholder: leave it out.";
 pub(super) const LEFT_OUT: &str = "The rest is too long to list…";
+/// A reference that leads out of the schema, or to nothing in it.
+pub const ELSEWHERE: &str = "Refers to a schema elsewhere, whose rules are neither listed nor checked.";
+pub(super) const EMPTY_TEXT: &str = "An empty string is valid too.";
 pub(super) const NEVER: &str = "No arguments are valid.";
 
 pub(super) fn value(value: &Value) -> String {
@@ -28,6 +31,28 @@ pub(super) fn value(value: &Value) -> String {
 
 pub(super) fn values(values: &[Value]) -> String {
     shortened(values.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// The values that are valid; where they are too many, how many there are and the first of them.
+pub(super) fn one_of(values: &[Value]) -> String {
+    let mut room = LONGEST_QUOTE;
+    let takes = |text: &String| {
+        let left = room.checked_sub(text.chars().count() + 2);
+        room = left.unwrap_or_default();
+        left.is_some()
+    };
+    let first: Vec<String> = values.iter().map(Value::to_string).take_while(takes).collect();
+    match first.len() {
+        all if all == values.len() => format!("One of: {}.", first.join(", ")),
+        0 => format!("One of {} values, which are too long to list.", values.len()),
+        some => {
+            format!(
+                "One of {} values, of which the first {some} are: {}. The others are valid too…",
+                values.len(),
+                first.join(", ")
+            )
+        }
+    }
 }
 
 fn shortened(mut text: String) -> String {
@@ -232,6 +257,15 @@ pub(super) fn keyword(root: &Value, keyword: &str, member: &Value) -> Option<Str
         "examples" => format!("For example {}.", values(member.as_array()?)),
         _ => return None,
     })
+}
+
+/// `unevaluatedProperties` beside parts that may describe members too.
+pub(super) fn undescribed(root: &Value, rule: &Value) -> Option<String> {
+    match rule {
+        Value::Bool(false) => Some("No members but those that a rule describes.".to_owned()),
+        Value::Object(_) => Some(format!("Members that no other rule describes, each: {}.", schema(root, rule))),
+        _ => None,
+    }
 }
 
 fn counted_members(count: &Value) -> String {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Direction;
-use super::branch::{Level, RestOfMembers};
+use super::branch::{Level, RestOfMembers, keys};
 use super::check::{ARRAY_BOUNDS, is_portable_name};
 use super::kind::{Kinds, kinds, values};
 use super::node::{Part, Rewriter, SchemaPath, Written};
@@ -96,13 +96,15 @@ impl Rewriter<'_> {
     /// The member of an object without members, which some APIs refuse. Where members of any name have a schema, it is
     /// that of the placeholder too.
     fn stand_in(&mut self, level: &Level, place: &SchemaPath<'_>) -> Map<String, Value> {
-        if level.rests.iter().any(RestOfMembers::is_closed) {
+        let has_patterns = !keys(level.members.get("patternProperties")).is_empty();
+        let is_without_others = level.members.get("unevaluatedProperties") == Some(&json!(false));
+        if !has_patterns && (is_without_others || level.rests.iter().any(RestOfMembers::is_closed)) {
             return placeholder(string(), sentences::UNUSED);
         }
         let path = format!("{}/additionalProperties", place.path);
         let inner = SchemaPath { path: &path, depth: place.depth + 1, is_optional: true, ..*place };
         let listed = match level.rests.as_slice() {
-            [rest] => self.schema(&rest.rule, &inner),
+            [rest] if !has_patterns => self.schema(&rest.rule, &inner),
             _ => Part::Never,
         };
         match listed {
@@ -164,19 +166,21 @@ impl Rewriter<'_> {
             let others: Vec<Value> = others.into_iter().filter(|value| value.is_string()).collect();
             let mut seen = std::collections::HashSet::new();
             texts.retain(|text| seen.insert(text.clone()));
-            match (texts.is_empty(), self.direction) {
-                (true, _) => sentences.push(format!("One of: {}.", sentences::values(&others))),
-                (false, Direction::Output) if !others.is_empty() => {}
-                (false, _) if !self.room.takes_values(&texts) => {
+            let has_texts = !texts.is_empty();
+            match (has_texts, self.direction) {
+                (false, _) => sentences.push(sentences::one_of(&others)),
+                (true, Direction::Output) if !others.is_empty() => {}
+                (true, _) if !self.room.takes_values(&texts) => {
                     self.note(place.path, "more than 500 values");
-                    sentences.push(format!("One of: {}.", sentences::values(&texts)));
+                    sentences.push(sentences::one_of(&texts));
                 }
-                (false, _) => {
+                (true, _) => {
                     members.insert("enum".to_owned(), Value::Array(texts));
                 }
             }
             if !others.is_empty() {
                 self.note(place.path, "enum with an empty text");
+                sentences.extend(has_texts.then(|| sentences::EMPTY_TEXT.to_owned()));
             }
         }
         members.extend(["minLength", "maxLength"].into_iter().filter_map(|bound| whole(level, bound)));
