@@ -7,6 +7,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::chance::Chance;
+
 /// How often each fault happens to a message, between 0 and 1. Together at most 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
@@ -40,7 +42,7 @@ pub enum MessageFault {
 #[derive(Clone, Debug)]
 pub struct FaultDice {
     faults: Faults,
-    state: u64,
+    chance: Chance,
 }
 
 /// How late a late message is: later than a hasty caller waits, and sooner than a patient one gives up.
@@ -52,7 +54,7 @@ impl Faults {
         let mixed = hardware_id.bytes().fold(self.seed ^ 0x9e37_79b9_7f4a_7c15, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
-        FaultDice { faults: *self, state: mixed }
+        FaultDice { faults: *self, chance: Chance(mixed) }
     }
 
     fn chances(&self) -> [(&'static str, f64); 5] {
@@ -70,7 +72,7 @@ impl FaultDice {
     pub fn draw(&mut self) -> MessageFault {
         let faults = self.faults;
         // 53 bits, as many as a float between 0 and 1 can tell apart.
-        let mut point = (self.roll() >> 11) as f64 / (1u64 << 53) as f64;
+        let mut point = (self.chance.draw() >> 11) as f64 / (1u64 << 53) as f64;
         for (name, chance) in faults.chances() {
             if point < chance {
                 return match name {
@@ -101,16 +103,7 @@ impl FaultDice {
 
     /// A number below `below`.
     pub fn pick(&mut self, below: u64) -> u64 {
-        self.roll() % below.max(1)
-    }
-
-    /// SplitMix64: one addition and three mixings, the same on every machine.
-    fn roll(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.chance.below(below)
     }
 }
 

@@ -100,6 +100,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("sim voice", &["sinew sim voice --token secret"]),
     ("sim say", &["sinew sim say board-ddee01 turn on the relay"]),
     ("sim phone", &["sinew sim phone --android 13"]),
+    ("sim fleet", &["sinew sim fleet --devices 100000 --nodes 20"]),
     ("doctor", &["sinew doctor", "sinew doctor --config sinew.toml"]),
     ("config", &["sinew config check sinew.toml"]),
     ("config check", &["sinew config check sinew.toml"]),

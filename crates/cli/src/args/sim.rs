@@ -9,7 +9,7 @@ use sinew_sim::http_board::HttpBoardStyle;
 use sinew_sim::phone::{Android, LockScreen};
 
 use super::connection::ReachArgs;
-use super::values::{address, android, lock, luck};
+use super::values::{address, android, duration, lock, luck};
 
 #[derive(Args, Debug)]
 pub struct SimArgs {
@@ -29,6 +29,8 @@ pub enum SimCommand {
     Voice(SimVoiceArgs),
     /// Say something to a virtual board, and show the conversation with its voice server
     Say(SimSayArgs),
+    /// Run a cluster of gateways with many devices in virtual time, and check what must hold
+    Fleet(SimFleetArgs),
     /// Serve the fixture device of the official MCP conformance suite, on loopback and without a token
     // It asks for no token, so only builds for tests have it.
     #[cfg(debug_assertions)]
@@ -160,6 +162,25 @@ pub struct SimPhoneArgs {
     /// Run Sinew's agent on a JVM when it is started on the phone; DIR is the folder that android/build wrote
     #[arg(long, value_name = "DIR")]
     pub agent: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct SimFleetArgs {
+    /// Number of devices; a million take 8 GB of memory
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub devices: u32,
+
+    /// Number of gateways
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub nodes: u16,
+
+    /// Seed of the trouble; the same one gives the same report
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Virtual time with trouble, for example 5m
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    pub trouble: std::time::Duration,
 }
 
 #[derive(Args, Debug)]

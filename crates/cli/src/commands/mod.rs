@@ -16,6 +16,7 @@ mod devices;
 mod doctor;
 mod endpoint;
 mod events;
+mod fleet;
 pub mod journal;
 mod phone_files;
 mod phones;

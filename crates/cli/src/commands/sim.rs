@@ -31,6 +31,7 @@ pub async fn run(args: SimArgs, printer: Printer) -> Result<(), CliError> {
         SimCommand::Phone(args) => phones(args, printer).await,
         SimCommand::Voice(args) => voice_server(args, printer).await,
         SimCommand::Say(args) => say(args, printer).await,
+        SimCommand::Fleet(args) => crate::commands::fleet::run(args, printer).await,
         #[cfg(debug_assertions)]
         SimCommand::Conformance { listen } => conformance::run(listen, printer).await,
     }

@@ -119,6 +119,7 @@ const NOT_RUN: &[&str] = &[
     "phones push",
     "phones record",
     "sim board",
+    "sim fleet",
     "sim http-board",
     "sim phone",
     "sim voice",

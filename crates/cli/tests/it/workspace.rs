@@ -24,7 +24,8 @@ const USES: &[(&str, &[&str])] = &[
     ("things", &["boards", "fetch", "mqtt", "policy", "tool"]),
     ("front", &["tool", "api", "gateway", "policy"]),
     ("runner", &["wire", "mqtt"]),
-    ("sim", &["tool", "wire", "mqtt", "phones", "apps", "runner"]),
+    ("presence", &["tool"]),
+    ("sim", &["tool", "wire", "mqtt", "phones", "apps", "presence", "runner"]),
     (
         "compose",
         &[
@@ -71,7 +72,7 @@ const KEEPERS: &[(&str, &[&str])] = &[
 ];
 
 /// Ground-floor crates have no sockets, no clock, no runtime, no randomness.
-const GROUND: &[&str] = &["tool", "schema", "policy", "api", "wire", "spec", "steps"];
+const GROUND: &[&str] = &["tool", "schema", "policy", "api", "wire", "spec", "steps", "presence"];
 const NOT_ON_THE_GROUND: &[&str] = &["tokio", "hyper", "axum", "tracing", "getrandom", "rand", "jiff", "http"];
 
 fn root() -> PathBuf {
