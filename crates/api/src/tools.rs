@@ -66,6 +66,8 @@ pub enum CallLine {
     Progress(Value),
     /// What the device logs; of a routine, each step when it is done.
     Log(Value),
+    /// The call, or one that it makes, waits for a person's approval: `id`, `device`, `tool` and `reason`.
+    Waiting(Value),
     Result(CallResult),
     /// The object of an error, as in every other answer.
     Error(Value),

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use rustls::CertificateError;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sinew_api::{CallLine, CallRequest, CallResult, Readiness, RefusedRequest, TOKEN_EXPIRED};
 use sinew_compose::state;
 use sinew_tool::ToolError;
@@ -207,9 +207,8 @@ impl GatewayClient {
         self.send(Method::POST, path, body.into()).await
     }
 
-    /// Makes a call. With `report`, what comes before the answer goes there as it comes.
-    pub async fn call(&mut self, call: &CallRequest, report: Option<Report<'_>>) -> Result<CallResult, CliError> {
-        let Some(report) = report else { return self.post(CALL, call).await };
+    /// Makes a call. What comes before the answer goes to `report` as it comes.
+    pub async fn call(&mut self, call: &CallRequest, report: Report<'_>) -> Result<CallResult, CliError> {
         let unsent = |error: &dyn std::fmt::Display| {
             CliError::new(CliErrorKind::Usage, format!("cannot ask for {CALL}: {error}"))
         };
@@ -236,7 +235,7 @@ impl GatewayClient {
                     Ok(CallLine::Error(error)) => {
                         return Err(ToolError::from_object(&error).map_or_else(unexpected_line, CliError::from));
                     }
-                    Ok(line @ (CallLine::Progress(_) | CallLine::Log(_))) => report(line),
+                    Ok(line @ (CallLine::Progress(_) | CallLine::Log(_) | CallLine::Waiting(_))) => report(line),
                     Err(_) => return Err(unexpected_line()),
                 }
             }
@@ -389,7 +388,8 @@ fn read_answer<A: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<A
         _ => CliErrorKind::Io,
     };
     let message = refused.map_or_else(|| unexpected(status), |refused| refused.message);
-    Err(CliError::new(kind, message))
+    let details = if is_expired { json!({"token": "expired"}) } else { Value::Null };
+    Err(CliError { details, ..CliError::new(kind, message) })
 }
 
 fn parse_url(text: &str) -> Result<Uri, CliError> {

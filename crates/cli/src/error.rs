@@ -76,6 +76,11 @@ impl CliError {
         CliError::new(kind, "").error_type == self.error_type
     }
 
+    /// Whether the gateway knew the token, whose time is over.
+    pub fn is_expired(&self) -> bool {
+        self.details["token"] == "expired"
+    }
+
     /// What `--output json` prints, in the shape of the standard failure object.
     pub fn to_object(&self) -> Value {
         let mut object = json!({"status": "failure", "error_type": self.error_type, "error_message": self.message});

@@ -9,7 +9,7 @@ use futures_util::stream::{self, PollNext, StreamExt};
 use http::{HeaderValue, Response, header};
 use serde_json::{Value, json};
 use sinew_api::{CallLine, CallResult};
-use sinew_tool::{Answer, BoxFuture, Caller, LogLevel, Question, Silent, ToolError};
+use sinew_tool::{Answer, BoxFuture, Caller, LogLevel, PendingApproval, Question, Silent, ToolError};
 use tokio::sync::mpsc;
 
 /// What a client accepts that wants lines.
@@ -53,6 +53,10 @@ impl Caller for LineCaller {
 
     fn log(&self, _: LogLevel, data: Value) {
         let _ = self.0.try_send(CallLine::Log(data));
+    }
+
+    fn waits_for_approval(&self, pending: &PendingApproval) {
+        let _ = self.0.try_send(CallLine::Waiting(json!(pending)));
     }
 
     fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {

@@ -178,7 +178,8 @@ impl Gateway {
         let agreement = Agreement { is_confirmed, calls: &nesting.agreed };
         // A patient caller hears that the call still runs, and so waits for a person and for the device.
         let spent = if nesting.is_detached || caller.is_patient() { Duration::ZERO } else { budget };
-        let proposed = ProposedCall { who: &who, lens: &lens, holder, args: &args, agreement, budget: spent };
+        let proposed =
+            ProposedCall { who: &who, lens: &lens, holder, args: &args, agreement, caller: &*caller, budget: spent };
         let permit = self.access().authorize(proposed, record).await?;
         // A person may have taken a while, and the device or the policy may be another by now.
         let (ends, snapshot) = match permit.has_waited {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use sinew_tool::spelling::nearest;
 use sinew_tool::{DeviceId, DeviceInfo, Digest, ErrorKind, ToolError};
 use unicode_general_category::{GeneralCategory as Category, get_general_category as category};
 
@@ -54,14 +55,25 @@ pub(crate) fn name_taken(name: &str, holder: &DeviceId) -> ToolError {
     .with_details(json!({"parameter_name": "name", "issue": issue}))
 }
 
+/// Devices whose names are compared with one that is not known; the comparison takes about a microsecond each.
+const MAX_COMPARED: usize = 1_000;
+/// Devices that an error lists.
+const MAX_SHOWN: usize = 10;
+
 pub(crate) fn unknown_device<'a>(text: &str, known: impl Iterator<Item = &'a Arc<DeviceEntry>>) -> ToolError {
     let text = sinew_tool::text::clean_line(text, 64);
-    let mut known = known.map(|entry| entry.title());
-    let shown: Vec<String> = known.by_ref().take(10).collect();
-    let more = if known.next().is_some() { ", …" } else { "" };
-    let known = match shown.is_empty() {
-        true => "no device has joined yet".to_owned(),
-        false => format!("known are {}{more}", shown.join(", ")),
+    let entries: Vec<&Arc<DeviceEntry>> = known.take(MAX_COMPARED).collect();
+    let names = entries.iter().flat_map(|entry| [Some(entry.id.as_str()), entry.name.as_deref()]).flatten();
+    // Another number is another device, and no typing mistake.
+    let letters = |name: &str| name.replace(|letter: char| letter.is_ascii_digit(), "").to_lowercase();
+    let written = letters(&text);
+    let names = names.filter(|name| letters(name) != written);
+    let shown: Vec<String> = entries.iter().take(MAX_SHOWN).map(|entry| entry.title()).collect();
+    let more = if entries.len() > MAX_SHOWN { ", …" } else { "" };
+    let known = match nearest(&text, names) {
+        _ if shown.is_empty() => "no device has joined yet".to_owned(),
+        Some(name) => format!("did you mean `{name}`? Known are {}{more}", shown.join(", ")),
+        None => format!("known are {}{more}", shown.join(", ")),
     };
     ToolError::new(ErrorKind::UnknownDevice, format!("no device has the id or name `{text}`; {known}"))
         .with_details(json!({"parameter_name": "device", "issue": "unknown device"}))

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use sinew_tool::text::clean_line;
 use sinew_tool::{
-    Answer, Args, BoxFuture, Caller, DeviceId, ErrorKind, LogLevel, NestedCalls, Outcome, Picture, PlannedCall,
-    Question, Silent, ToolAccess, ToolError, Value,
+    Answer, Args, BoxFuture, Caller, DeviceId, ErrorKind, LogLevel, NestedCalls, Outcome, PendingApproval, Picture,
+    PlannedCall, Question, Silent, ToolAccess, ToolError, Value,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -153,6 +153,10 @@ impl Caller for Deadline {
 
     fn turn_came(&self) {
         self.start_again();
+    }
+
+    fn waits_for_approval(&self, pending: &PendingApproval) {
+        self.caller.waits_for_approval(pending);
     }
 
     fn repeats_calls(&self) -> bool {
@@ -341,6 +345,10 @@ impl Caller for PartCaller {
 
     fn log(&self, level: LogLevel, data: Value) {
         self.whole.log(level, data);
+    }
+
+    fn waits_for_approval(&self, pending: &PendingApproval) {
+        self.whole.waits_for_approval(pending);
     }
 
     fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {

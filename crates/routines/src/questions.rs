@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sinew_tool::{Answer, BoxFuture, Caller, ErrorKind, LogLevel, Question, ToolError, Value};
+use sinew_tool::{Answer, BoxFuture, Caller, ErrorKind, LogLevel, PendingApproval, Question, ToolError, Value};
 use tokio::sync::oneshot;
 
 use crate::runs::Run;
@@ -57,6 +57,10 @@ impl Caller for RunCaller {
 
     fn log(&self, level: LogLevel, data: Value) {
         self.first.log(level, data);
+    }
+
+    fn waits_for_approval(&self, pending: &PendingApproval) {
+        self.first.waits_for_approval(pending);
     }
 
     fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<Answers, ToolError>> {

@@ -77,6 +77,9 @@ pub trait Caller: Send + Sync {
     /// The device begins with the call only now; until now it was busy with others.
     fn turn_came(&self) {}
 
+    /// The call, or one that it makes, waits for a person's approval. Only the gateway says so, never a device.
+    fn waits_for_approval(&self, _: &PendingApproval) {}
+
     /// Whether the caller is told again and again that the call still runs, and so waits for long calls.
     fn is_patient(&self) -> bool {
         false
@@ -99,6 +102,18 @@ pub trait Caller: Send + Sync {
         let _ = (question, photo);
         None
     }
+}
+
+/// A call that waits for a person's approval, as its caller may know it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingApproval {
+    /// The id by which an administrator decides.
+    pub id: String,
+    /// The id and name of the device.
+    pub device: String,
+    pub tool: String,
+    /// Why a person is asked.
+    pub reason: String,
 }
 
 /// Calls other tools with the rights of the caller, within what is left of the caller's time.

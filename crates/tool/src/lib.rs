@@ -37,7 +37,8 @@ pub mod wire_form;
 pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, Presences, TokenId, network_of};
 pub use attributes::Attributes;
 pub use call::{
-    Answer, Args, Call, Caller, LogLevel, NestedCalls, PlannedCall, Question, REDACTED, Silent, ToolAccess,
+    Answer, Args, Call, Caller, LogLevel, NestedCalls, PendingApproval, PlannedCall, Question, REDACTED, Silent,
+    ToolAccess,
 };
 pub use device::{
     Announce, BoxFuture, Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Notice, Picture,

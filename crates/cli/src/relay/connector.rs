@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sinew_compose::config::{GatewayConfig, MqttAddress};
 use sinew_compose::state::{self, LastStart, LocalGateway, StartedBy, Takeover};
-use sinew_compose::{ComposeErrorKind, GatewayServer, Overrides};
+use sinew_compose::{ComposeErrorKind, GatewayServer, Overrides, reload};
 use sinew_front::ListForm;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -255,6 +255,8 @@ async fn open(
     };
     if let Some(file) = file {
         say(&format!("sinew: the gateway in this process uses the configuration {}", file.display()));
+        let (gateway, families) = (server.gateway.clone(), server.families.clone());
+        server.spawn_client(|stop| reload::follow(Some(file), gateway, families, stop));
     }
     if demo {
         demo::connect(&mut server, None).await?;

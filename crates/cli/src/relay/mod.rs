@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use crate::client::GatewayStream;
 use crate::client_tokens;
 use crate::error::{CliError, CliErrorKind};
+use crate::terminal::say;
 pub use connector::{Connector, GatewayLocation, find_or_open, stream_path};
 use lines::LineReader;
 use session::{FromClient, RelaySession};
@@ -107,8 +108,11 @@ pub async fn run(connector: &mut Connector<'_>, client: Option<&str>) -> Result<
             }
         }
         loop {
-            let Some(stream) = reconnect(&session, connector, &client, &mut input, &mut out).await? else {
-                return Ok(());
+            let stream = match reconnect(&session, connector, &client, &mut input, &mut out).await {
+                Ok(Some(stream)) => stream,
+                Ok(None) => return Ok(()),
+                Err(error) if error.is_expired() => return refuse(&session, error, &mut input, &mut out).await,
+                Err(error) => return Err(error),
             };
             link = GatewayLink::new(stream);
             if resume(&session, &mut link, &mut out).await? {
@@ -182,6 +186,27 @@ async fn reconnect(
         };
         write_lines(out, &lines).await.map_err(client_gone)?;
     }
+}
+
+/// Answers a client whose token has expired until it leaves. Only a person can help; whoever ends the program instead
+/// shows no client more than that its server is gone.
+async fn refuse(
+    session: &RefCell<RelaySession>,
+    mut error: CliError,
+    input: &mut ClientLines,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> Result<(), CliError> {
+    error.message.push_str("; give it to this client in its configuration (--token or SINEW_TOKEN), and restart it");
+    say(&format!("sinew: {}", error.message));
+    let waiting = session.borrow_mut().refuse(error.message.clone());
+    write_lines(out, &waiting).await.map_err(client_gone)?;
+    while let Some(line) = input.next().await {
+        let decision = session.borrow_mut().client_line(&line, false);
+        if let FromClient::Answer(answer) = decision {
+            write_lines(out, &[answer]).await.map_err(client_gone)?;
+        }
+    }
+    Err(error)
 }
 
 /// Repeats the session at another gateway. False if that one goes away meanwhile.

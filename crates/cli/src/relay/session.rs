@@ -78,6 +78,8 @@ pub struct RelaySession {
     open: BTreeMap<String, ForwardedRequest>,
     /// Ids of questions that the gateway asked the client and that are not answered yet.
     questions: BTreeSet<String>,
+    /// Why no gateway will serve this client any more.
+    refused: Option<ToolError>,
 }
 
 impl RelaySession {
@@ -148,6 +150,13 @@ impl RelaySession {
             "subscriptions/listen" => OpenKind::Listen { is_confirmed: false },
             _ => OpenKind::Read,
         };
+        if let Some(why) = &self.refused {
+            return FromClient::Answer(if kind == OpenKind::Call {
+                failed_call(id, why)
+            } else {
+                failed_request(id, why)
+            });
+        }
         if !is_connected && kind == OpenKind::Call {
             return FromClient::Answer(failed_call(id, &not_sent()));
         }
@@ -239,16 +248,22 @@ impl RelaySession {
 
     /// No gateway comes: answers for the requests that wait for one. Subscriptions go on waiting.
     pub fn give_up(&mut self) -> Vec<String> {
-        let mut lines = Vec::new();
+        let (refused, mut lines) = (self.refused.clone(), Vec::new());
         self.open.retain(|_, request| {
-            let is_kept = matches!(request.kind, OpenKind::Listen { .. });
+            let is_kept = refused.is_none() && matches!(request.kind, OpenKind::Listen { .. });
             if !is_kept {
                 let id = JsonRpcLine::parse(&request.line).and_then(|message| message.id);
-                lines.extend(id.map(|id| failed_request(&id, &not_sent())));
+                lines.extend(id.map(|id| failed_request(&id, &refused.clone().unwrap_or_else(not_sent))));
             }
             is_kept
         });
         lines
+    }
+
+    /// No gateway will serve this client again: answers for the requests that wait. Later ones get the same answer.
+    pub fn refuse(&mut self, why: String) -> Vec<String> {
+        self.refused = Some(ToolError::new(ErrorKind::PermissionDenied, why));
+        self.give_up()
     }
 
     /// The `initialize` request for another gateway, with its id. None where the client has no session yet.

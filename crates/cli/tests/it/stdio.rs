@@ -218,6 +218,26 @@ fn every_client_has_a_token_of_its_own_and_loses_only_that() {
     assert_eq!(labels(&gateway.json(&["token", "list"])), ["test", "desk"], "a new one is made where it was revoked");
 }
 
+#[test]
+fn a_client_whose_token_expires_in_the_session_is_told_the_remedy_by_every_answer() {
+    let gateway = TestGateway::serve();
+    let made = gateway.json(&["token", "new", "--client", "guest", "--expires", "3s"]);
+    let token = made["token"].as_str().expect("a token").to_owned();
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let url = gateway.page["url"].as_str().expect("an address").to_owned();
+    let mut client = Client::start(sinew(elsewhere.path()).args(["stdio", "--url", &url, "--token", &token]));
+    let refused = loop {
+        let answer = client.call("list_devices", json!({}));
+        match answer["content"][0]["text"].as_str() {
+            Some(text) if text.contains("expired on 20") => break text.to_owned(),
+            _ => std::thread::sleep(std::time::Duration::from_millis(50)),
+        }
+    };
+    assert!(refused.contains("`sinew token new`") && refused.contains("restart it"), "{refused}");
+    let again = client.call("list_devices", json!({}));
+    assert!(again["isError"] == true && again["content"][0]["text"] == refused.as_str(), "{again}");
+}
+
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
 /// The numbers that `self.audio_speaker.set_volume` was called with, as the audit has them.
@@ -362,6 +382,14 @@ fn a_gateway_inside_a_client_keeps_the_rules_of_the_last_serve() {
     let (offers, said) = offers_switch(state, &["--config", other.to_str().expect("text")]);
     assert!(offers && said.contains("other.toml"), "a file that is named counts: {said}");
     assert!(!offers_switch(state, &[]).0, "the last `serve` counts again, and no client's own file");
+
+    // What changes in the file while the gateway runs inside a client counts there too.
+    let mut client = Client::start(sinew(state).arg("stdio"));
+    std::fs::write(&ruled, LAMP).expect("written");
+    while !client.names().iter().any(|name| name.contains("lamp_switch")) {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    client.quit();
 
     std::fs::write(&ruled, "[polcy]\n").expect("written");
     let refused = run(sinew(state).arg("stdio"));

@@ -105,7 +105,7 @@ impl Gateway {
             at: unix_ms(),
         };
         let asking = Asking { binding, on: on.id.clone(), request, args_digest, who: caller.who.clone() };
-        match caller.deadline.pause(wait, self.access().approvals.ask(asking, wait)).await? {
+        match caller.deadline.pause(wait, self.access().approvals.ask(asking, wait, &*caller.caller)).await? {
             Answer::Approved(_) => {
                 caller.nesting.agreed.add(waiting);
                 Ok(())

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use sinew_tool::{DeviceId, Digest, ErrorKind, ToolError};
+use sinew_tool::{Caller, DeviceId, Digest, ErrorKind, PendingApproval, ToolError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -136,8 +136,13 @@ struct Grant {
 
 impl CallApprovals {
     /// Waits until a person decided about the call, at most for `wait`. Identical calls share one request, and each needs
-    /// an approval of its own.
-    pub(crate) async fn ask(&self, mut asking: Asking, wait: Duration) -> Result<Answer, ToolError> {
+    /// an approval of its own. The caller hears of it while it waits.
+    pub(crate) async fn ask(
+        &self,
+        mut asking: Asking,
+        wait: Duration,
+        caller: &dyn Caller,
+    ) -> Result<Answer, ToolError> {
         let ends = Instant::now() + wait;
         loop {
             let (id, mut decided) = {
@@ -147,6 +152,8 @@ impl CallApprovals {
                 }
                 table.open(&mut asking)?
             };
+            let ApprovalRequest { device, tool, reason, .. } = asking.request.clone();
+            caller.waits_for_approval(&PendingApproval { id: id.clone(), device, tool, reason });
             match tokio::time::timeout_at(ends, decided.wait_for(Option::is_some)).await {
                 Ok(Ok(decision)) => {
                     if let Some((ApprovalDecision::Deny, by)) = &*decision {

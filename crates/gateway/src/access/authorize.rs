@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use sinew_policy::{CallLimit, CallerKind, Decision, OverLimit, Reason, RunningCall, Verdict};
 use sinew_tool::text::clean_line;
-use sinew_tool::{Args, Digest, ErrorKind, ToolError};
+use sinew_tool::{Args, Caller, Digest, ErrorKind, ToolError};
 
 use super::approvals::{Answer, Approved, Asking, Binding, CallIdentity};
 use super::{Access, ApprovalRequest, Lens, PolicyInForce};
@@ -28,6 +28,7 @@ pub(crate) struct ProposedCall<'a> {
     pub(crate) holder: Holder<'a>,
     pub(crate) args: &'a Args,
     pub(crate) agreement: Agreement<'a>,
+    pub(crate) caller: &'a dyn Caller,
     /// How long the call itself may take.
     pub(crate) budget: Duration,
 }
@@ -57,7 +58,7 @@ impl Agreement<'_> {
 impl Access {
     /// Whether the call may be made, after asking a person where the policy says so.
     pub(crate) async fn authorize(&self, call: ProposedCall<'_>, record: &mut CallRecord) -> Result<Permit, ToolError> {
-        let ProposedCall { who, lens, holder, args, agreement, budget } = call;
+        let ProposedCall { who, lens, holder, args, agreement, budget, .. } = call;
         let plan = lens.plan(holder);
         let in_force = lens.in_force();
         let decision = in_force.policy().decide(&plan, args, in_force.local_time());
@@ -126,7 +127,7 @@ impl Access {
             at: unix_ms(),
         };
         let asking = Asking { binding, on: holder.entry.id.clone(), request, args_digest, who: who.clone() };
-        match self.approvals.ask(asking, wait).await? {
+        match self.approvals.ask(asking, wait, call.caller).await? {
             Answer::Approved(approved) => Ok(approved),
             Answer::Denied { by } => {
                 let message =

@@ -1,5 +1,7 @@
 //! Who may do what, and what the others can learn.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -9,7 +11,10 @@ use sinew_gateway::{
 };
 use sinew_policy::{PolicySettings, Verdict};
 use sinew_tool::settings::Setting;
-use sinew_tool::{Device, Effect, ErrorKind, TextTrust, Tool, ToolError, Value, json};
+use sinew_tool::{
+    BoxFuture, Caller, Device, Effect, ErrorKind, LogLevel, PendingApproval, Question, Silent, TextTrust, Tool,
+    ToolError, Value, json,
+};
 
 use crate::fake::*;
 
@@ -115,6 +120,53 @@ async fn of_equal_calls_that_wait_each_needs_an_approval_of_its_own() {
     for call in calls {
         call.await.unwrap().unwrap();
     }
+}
+
+/// Keeps the ids of the approvals that its call waits for.
+#[derive(Default)]
+struct WaitingCaller(std::sync::Mutex<Vec<String>>);
+
+impl Caller for WaitingCaller {
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+    fn log(&self, _: LogLevel, _: Value) {}
+
+    fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Value>, ToolError>> {
+        Silent.ask(questions)
+    }
+
+    fn waits_for_approval(&self, pending: &PendingApproval) {
+        self.0.lock().unwrap().push(pending.id.clone());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_hears_of_the_approval_that_its_own_call_waits_for_and_of_no_other() {
+    let gateway = gateway();
+    house(&gateway);
+    let [first, second, free] = [0; 3].map(|_| Arc::new(WaitingCaller::default()));
+    let make = |tool: &'static str, code: u8, caller: &Arc<WaitingCaller>| {
+        let asked = Request::new(client(), tool, args(json!({"code": code})), "test");
+        gateway.call(Request { caller: caller.clone(), ..asked })
+    };
+    let decide = async {
+        while gateway.approval_requests().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        let ids: Vec<String> = gateway.approval_requests().into_iter().map(|request| request.id).collect();
+        for id in &ids {
+            gateway.decide_approval(&admin(), id, ApprovalDecision::Once).unwrap();
+        }
+        ids
+    };
+    let (one, two, ids) = tokio::join!(make(UNLOCK, 1, &first), make(UNLOCK, 2, &second), decide);
+    (one.unwrap(), two.unwrap());
+    let _ = make(VOLUME, 1, &free).await;
+    let heard = |caller: &WaitingCaller| caller.0.lock().unwrap().clone();
+    let [one, two] = [heard(&first), heard(&second)];
+    assert!(one.len() == 1 && two.len() == 1 && one != two, "{one:?} {two:?}");
+    assert!(ids.contains(&one[0]) && ids.contains(&two[0]), "{ids:?}");
+    assert!(heard(&free).is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -332,6 +384,8 @@ async fn what_is_denied_cannot_be_seen_called_or_learned() {
     let hidden = on("board-0001", "self.unlock").await.unwrap_err();
     assert_eq!((hidden.kind, &hidden.message), (absent.kind, &absent.message.replace("0009", "0001")));
     assert!(!absent.message.contains("known are board-0001"), "{absent}");
+    let misspelt = on("baord-0002", "self.unlock").await.unwrap_err();
+    assert!(misspelt.message.contains("did you mean `board-0002`?"), "{misspelt}");
     let chosen = call_as(&gateway, tablet(), VOLUME, json!({"volume": 1})).await.unwrap();
     assert_eq!(chosen["device"], "board-0002", "the hidden one is no choice");
     let devices = call_as(&gateway, tablet(), "list_devices", json!({})).await.unwrap();

@@ -155,16 +155,23 @@ fn read(value: &str, property: &Value) -> Option<Value> {
         "null" => (value == "null").then_some(Value::Null),
         _ => None,
     };
+    // Other words, such as `int`, say nothing: the gateway does not check them either.
+    let untyped = || Some(json().unwrap_or_else(|| json!(value)));
+    let is_type = |word: &str| TYPES.contains(&word);
     match property.get("type") {
-        Some(Value::String(word)) => as_type(word),
-        // The narrower types first, as everything is text.
-        Some(Value::Array(words)) => ["null", "boolean", "integer", "number", "array", "object", "string"]
+        Some(Value::String(word)) if is_type(word) => as_type(word),
+        Some(Value::String(word)) if ["str", "text"].contains(&word.as_str()) => as_type("string"),
+        Some(Value::Array(words)) => TYPES
             .into_iter()
             .filter(|word| words.iter().any(|wanted| wanted == word))
-            .find_map(as_type),
-        _ => Some(json().unwrap_or_else(|| json!(value))),
+            .find_map(as_type)
+            .or_else(|| if words.iter().all(|word| word.as_str().is_some_and(is_type)) { None } else { untyped() }),
+        _ => untyped(),
     }
 }
+
+/// The types of JSON Schema; the narrower first, as everything is text.
+const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "array", "object", "string"];
 
 fn usage(message: String) -> CliError {
     CliError::new(CliErrorKind::Usage, message)
@@ -181,6 +188,9 @@ mod tests {
             "text": {"type": "string"},
             "either": {"type": ["string", "integer"]},
             "list": {"type": "array"},
+            "count": {"type": "int"},
+            "name": {"type": "str"},
+            "several": {"type": ["int", "null"]},
         }});
         let pairs: Vec<_> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
         typed(&pairs, &schema).map(Value::Object).map_err(|failure| failure.message)
@@ -193,6 +203,15 @@ mod tests {
             Ok(json!({"volume": 40, "on": false, "text": "4=0", "either": 40, "list": [1, 2]}))
         );
         assert_eq!(pairs(&["either=forty", "text="]), Ok(json!({"either": "forty", "text": ""})));
+    }
+
+    #[test]
+    fn a_type_that_json_schema_does_not_have_refuses_nothing() {
+        assert_eq!(
+            pairs(&["count=3", "name=3", "several=null"]),
+            Ok(json!({"count": 3, "name": "3", "several": null}))
+        );
+        assert_eq!(pairs(&["count=three", "several=7"]), Ok(json!({"count": "three", "several": 7})));
     }
 
     #[test]

@@ -1,22 +1,19 @@
 //! Calls that need a person's approval: asked on the terminal, or said to wait.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value};
-use sinew_api::{Approvals, CallRequest, Explain, Explained, WaitingCall};
+use sinew_api::{Explain, Explained};
 
 use crate::args::CallArgs;
-use crate::client::{GatewayClient, GatewayTarget};
+use crate::client::GatewayClient;
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, ask, clean, interject};
 
 /// More lines of arguments would push the question off a small screen.
 const MOST_LINES: usize = 16;
-/// How long a call is silent before a caller who cannot see approvals is told of them.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it is looked whether the call waits for approval.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Asks on the terminal where the policy wants a person to agree. Only administrators can agree to their own calls; for
 /// others the gateway asks somebody else.
@@ -57,41 +54,20 @@ pub async fn confirm(
     }
 }
 
-/// The calls of others that wait for approval before this one is made. Nobody but administrators sees any.
-pub async fn waiting_before(client: &mut GatewayClient, request: &CallRequest) -> Vec<String> {
-    let own = Value::Object(request.arguments.clone()).to_string();
-    // A call that is made again may wait already.
-    let is_own = |call: &WaitingCall| call.tool == request.tool && call.args == own;
-    let waiting = client.get::<Approvals>("/api/v1/approvals").await.map(|waiting| waiting.approvals);
-    waiting.into_iter().flatten().filter(|call| !is_own(call)).map(|call| call.id).collect()
-}
+/// The approvals that were announced.
+#[derive(Default)]
+pub struct Announced(Mutex<BTreeSet<String>>);
 
-/// Says of each call that waits for approval from now on how to approve it. It may be the caller's, or one that the
-/// caller's call makes. Never returns.
-pub async fn announce_waiting<Never>(target: &GatewayTarget, before: Vec<String>) -> Never {
-    let mut announced = before;
-    loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        let looked = async { target.connect().await?.get::<Approvals>("/api/v1/approvals").await };
-        let Ok(waiting) = looked.await else {
-            // Only administrators see what waits.
-            tokio::time::sleep(PATIENCE).await;
-            interject("No answer yet. If the call needs approval, an administrator finds it with `sinew approvals`.");
-            return std::future::pending().await;
-        };
-        for call in waiting.approvals {
-            if !announced.contains(&call.id) {
-                interject(&line(&call));
-                announced.push(call.id);
-            }
+impl Announced {
+    /// Says once how to approve a call that waits: the caller's own, or one that it makes.
+    pub fn announce(&self, pending: &Value) {
+        let text = |key: &str| clean(pending[key].as_str().unwrap_or_default());
+        let (tool, device, reason, id) = (text("tool"), text("device"), text("reason"), text("id"));
+        if self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone()) {
+            interject(&format!(
+                "{tool} on {device} waits for approval ({reason}). In another terminal, `sinew approvals approve {id}` \
+                 approves it and `sinew approvals deny {id}` denies it."
+            ));
         }
     }
-}
-
-fn line(call: &WaitingCall) -> String {
-    let (tool, device, reason, id) = (clean(&call.tool), clean(&call.device), clean(&call.reason), clean(&call.id));
-    format!(
-        "{tool} on {device} waits for approval ({reason}). In another terminal, `sinew approvals approve {id}` approves it \
-         and `sinew approvals deny {id}` denies it."
-    )
 }

@@ -4,7 +4,7 @@ pub mod arguments;
 mod consent;
 mod content;
 
-use sinew_api::{self as api, CallResult};
+use sinew_api::{self as api, CallLine, CallResult};
 use sinew_tool::ErrorKind;
 
 use crate::args::CallArgs;
@@ -19,8 +19,7 @@ pub async fn run(args: CallArgs, printer: Printer) -> Result<(), CliError> {
 
 /// Makes a call and shows its answer. With `report`, what comes before the answer goes there.
 pub async fn run_reporting(args: CallArgs, printer: Printer, report: Option<Report<'_>>) -> Result<(), CliError> {
-    let target = GatewayTarget::find(&args.reach)?;
-    let mut client = target.connect().await?;
+    let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
     let arguments = arguments::of(&args, &mut client).await?;
     let confirmed = args.yes || consent::confirm(&mut client, &args, &arguments, printer).await?;
     let request = api::CallRequest {
@@ -30,13 +29,13 @@ pub async fn run_reporting(args: CallArgs, printer: Printer, report: Option<Repo
         timeout_ms: args.timeout.map(|timeout| timeout.as_millis() as u64),
         confirmed,
     };
-    let before = consent::waiting_before(&mut client, &request).await;
-    let answered = async {
-        tokio::select! {
-            answered = client.call(&request, report) => answered,
-            never = consent::announce_waiting(&target, before) => never,
-        }
+    let announced = consent::Announced::default();
+    let report = |line: CallLine| match (line, report) {
+        (CallLine::Waiting(pending), _) => announced.announce(&pending),
+        (line, Some(report)) => report(line),
+        (_, None) => {}
     };
+    let answered = client.call(&request, &report);
     let answered = printer.waiting(&format!("waiting for {}", args.device), answered).await;
     let stem = format!("{}-{}", plain(&args.device), plain(&args.tool));
     let unknown_tool = ErrorKind::UnknownTool.row().error_type;
