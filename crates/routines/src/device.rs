@@ -78,9 +78,7 @@ impl RoutinesDevice {
         let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (name, file) = (text("name"), text("file"));
         let refuse = |why: String| ToolError::new(ErrorKind::InvalidArguments, why);
-        if !is_routine_name(&name) || is_taken(&name) {
-            return Err(refuse(format!("`{name}` is no name for a routine; expected small letters, digits and `_`")));
-        }
+        check_routine_name(&name).map_err(refuse)?;
         Routine::read(&name, &file).map_err(|problem| refuse(format!("the file is no routine: {problem}")))?;
         let path = self.directory.join(format!("{name}.md"));
         let written = tokio::fs::OpenOptions::new().write(true).create_new(true).open(&path).await;
@@ -248,9 +246,12 @@ fn save_routine() -> Tool {
     Tool::new(SAVE_ROUTINE, about, schema).with_effect(Effect::Danger)
 }
 
+/// Clients take names of 64 characters, and a public name may have a suffix.
+const MAX_NAME: usize = 48;
+
 /// Whether a text can be the name of a routine and of its file.
 pub fn is_routine_name(name: &str) -> bool {
-    (1..=48).contains(&name.len())
+    (1..=MAX_NAME).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
@@ -262,7 +263,15 @@ fn run_schema() -> Value {
     })
 }
 
-/// The names that no routine may have.
-pub(crate) fn is_taken(name: &str) -> bool {
-    [GET_RUN, CANCEL_RUN, SAVE_ROUTINE].contains(&name)
+/// Whether a routine may have this name; the error says why not.
+pub fn check_routine_name(name: &str) -> Result<(), String> {
+    match () {
+        () if [GET_RUN, CANCEL_RUN, SAVE_ROUTINE].contains(&name) => {
+            Err(format!("`{name}` is a tool of its own; choose another name"))
+        }
+        () if !is_routine_name(name) => {
+            Err(format!("`{name}` is no name for a routine; expected at most {MAX_NAME} small letters, digits and `_`"))
+        }
+        () => Ok(()),
+    }
 }

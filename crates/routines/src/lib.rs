@@ -20,7 +20,7 @@ mod template;
 mod yaml;
 
 pub use clock::RunClock;
-pub use device::{DEVICE, is_routine_name};
+pub use device::{DEVICE, check_routine_name, is_routine_name};
 pub use fitting::misfits;
 pub use folder::{EffectOf, run};
 pub use recording::{RecordedCall, record};

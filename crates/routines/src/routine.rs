@@ -12,7 +12,7 @@ use sinew_spec::{Document, ToolSpecification};
 use sinew_steps::{Limits, Steps, WrittenCall};
 use sinew_tool::{Args, ErrorKind, StepSource, Tool, ToolError, ToolUse};
 
-use crate::device::{DEVICE, is_routine_name, is_taken};
+use crate::device::{DEVICE, check_routine_name};
 use crate::yaml;
 
 /// A routine is written by hand or recorded; this is a thousand lines.
@@ -60,12 +60,7 @@ impl Routine {
     /// Reads a file from the disk. The error says what is wrong with it.
     pub fn load(path: &Path) -> Result<Routine, String> {
         let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        if is_taken(name) {
-            return Err(format!("`{name}` is a tool of its own; choose another name"));
-        }
-        if !is_routine_name(name) {
-            return Err(format!("`{name}` is no name for a routine; expected small letters, digits and `_`"));
-        }
+        check_routine_name(name)?;
         let unreadable = |error: io::Error| format!("cannot be read: {error}");
         let about = fs::metadata(path).map_err(unreadable)?;
         if !about.is_file() {

@@ -128,17 +128,21 @@ fn screen(members: &Map<String, Value>, selector: &Value) -> Result<Condition, S
         Some(device @ Value::String(_)) => Some(device.clone()),
         Some(_) => return Err("`device` must be a text".to_owned()),
     };
-    check_selector(selector, MAX_DEPTH)?;
+    check_selector(selector).map_err(|problem| format!("`screen`: {problem}"))?;
     Ok(Condition::Screen { device, selector: selector.clone(), is_there })
 }
 
 /// Whether a selector has only what selectors have. What the values must be, the tool that looks says.
-fn check_selector(selector: &Value, depth: usize) -> Result<(), String> {
+pub fn check_selector(selector: &Value) -> Result<(), String> {
+    check_members(selector, MAX_DEPTH)
+}
+
+fn check_members(selector: &Value, depth: usize) -> Result<(), String> {
     let Value::Object(members) = selector else {
-        return Err("`screen` must be a selector such as {\"text\": \"Saved\"}".to_owned());
+        return Err("must be a selector such as {\"text\": \"Saved\"}".to_owned());
     };
     members.iter().try_for_each(|(name, value)| match name.as_str() {
-        "near" | "below" | "inside" if depth > 0 && value.is_object() => check_selector(value, depth - 1),
+        "near" | "below" | "inside" if depth > 0 && value.is_object() => check_members(value, depth - 1),
         _ if SELECTOR_MEMBERS.contains(&name.as_str()) => Ok(()),
         _ => Err(unknown_member("a selector", name, &SELECTOR_MEMBERS)),
     })

@@ -12,7 +12,7 @@ mod report;
 mod run;
 mod template;
 
-pub use condition::{Condition, SELECTOR_MEMBERS};
+pub use condition::{Condition, SELECTOR_MEMBERS, check_selector};
 pub use grammar::{Limits, Step, StepKind, Steps, StepsError, WrittenCall};
 pub use report::{Observation, RunReport, StepRecord, SuiteCase, to_html, to_junit};
 pub use run::{StepClock, StepHost, run};

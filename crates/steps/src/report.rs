@@ -6,7 +6,7 @@ mod junit;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sinew_tool::{Content, Outcome, ToolError};
+use sinew_tool::{Args, Content, Outcome, ToolError};
 
 /// A run, step by step.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,6 +41,31 @@ pub struct Observation {
     /// The screen as text.
     pub screen: String,
     pub picture: Option<Content>,
+}
+
+/// The text of one screen in a report.
+const MAX_SCREEN: usize = 4_000;
+
+impl Observation {
+    /// The tool that looks at a screen.
+    pub const TOOL: &str = "get_screen";
+
+    /// What the tool is called with: a report has small pictures.
+    pub fn arguments() -> Args {
+        let wanted = json!({"max_bytes": MAX_SCREEN, "screenshot": "plain", "quality": 60, "max_side": 480});
+        wanted.as_object().cloned().unwrap_or_default()
+    }
+
+    /// What the tool answered.
+    pub fn of(answer: Result<Outcome, ToolError>) -> Observation {
+        match answer {
+            Ok(seen) => {
+                let picture = seen.content.iter().find(|item| matches!(item, Content::Image { .. })).cloned();
+                Observation { screen: seen.joined_text(), picture }
+            }
+            Err(error) => Observation { screen: format!("cannot be read: {}", error.message), picture: None },
+        }
+    }
 }
 
 /// A longer text of an answer is cut in a report.
@@ -184,7 +209,9 @@ mod tests {
         assert!(page.contains("data:image/jpeg;base64,/9j/") && page.contains("A &lt;title&gt;"), "{page}");
         let case = SuiteCase { lane: "phones & more".to_owned(), name: "first".to_owned(), report: report() };
         let page = to_html("All", std::slice::from_ref(&case));
-        assert!(page.contains("<h1>All</h1>") && page.contains(">first on phones &amp; more<"), "{page}");
+        assert!(page.contains("<h1>All</h1>") && page.contains("\"run-1\">first on phones &amp; more<"), "{page}");
+        assert!(page.contains("1 of 1 runs failed") && page.contains("href=\"#run-1\""), "{page}");
+        assert!(page.contains("<td>step 2: it&#39;s"), "{page}");
         let suite = to_junit(&[case]);
         assert!(
             suite.contains("<failure message=\"it&#39;s \u{fffd} &lt;b&gt;") && !suite.contains('\u{1b}'),

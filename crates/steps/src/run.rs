@@ -1,5 +1,6 @@
 //! Carries steps out, one after another, within their limits.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -56,7 +57,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// Runs steps to their end, their `return`, or the first failure. `scope` holds the values of the known names.
 pub async fn run(steps: &Steps, host: &dyn StepHost, scope: Map<String, Value>, limits: &Limits) -> RunReport {
-    let mut runner = Runner { host, limits, scope, kept: 0, executed: 0, screen: None, report: RunReport::default() };
+    let (screens, report) = (HashMap::new(), RunReport::default());
+    let mut runner = Runner { host, limits, scope, kept: 0, executed: 0, screens, report };
     match runner.list(&steps.list, "").await {
         Ok(returned) => runner.report.returned = returned,
         Err(failed) => runner.report.failure = Some(failed),
@@ -72,8 +74,8 @@ struct Runner<'a> {
     /// About the bytes of the answers in `scope`.
     kept: usize,
     executed: usize,
-    /// The screen after the last step.
-    screen: Option<String>,
+    /// The screen of each device after the last step on it.
+    screens: HashMap<Option<String>, String>,
     report: RunReport,
 }
 
@@ -102,9 +104,12 @@ impl Runner<'_> {
         // The steps inside tell what they did themselves.
         let is_block = matches!(step.kind, StepKind::If { .. } | StepKind::Each { .. });
         let device = match &step.kind {
-            StepKind::Call { device: Some(Value::String(device)), .. } => Some(device.as_str()),
+            StepKind::Call { device, .. } => device.as_ref(),
+            StepKind::Expect { condition, .. } => condition.screens().into_iter().flatten().next(),
             _ => None,
         };
+        // What is wrong with it, the step says.
+        let device = self.device(device).ok().flatten();
         let done = match within_limits {
             Ok(()) => self.carry_out(step, at).await,
             Err(error) => Err(error),
@@ -112,10 +117,12 @@ impl Runner<'_> {
         if is_block {
             return done.map(|(_, returned)| returned);
         }
-        let after = self.host.observe(device).await;
+        let after = self.host.observe(device.as_deref()).await;
         // What a step left is what the next one meets.
-        let left = after.as_ref().map(|seen| seen.screen.clone());
-        let before = std::mem::replace(&mut self.screen, left);
+        let before = self.screens.remove(&device);
+        if let Some(seen) = &after {
+            self.screens.insert(device, seen.screen.clone());
+        }
         let (outcome, result) = match done {
             Ok((outcome, returned)) => (Ok(outcome), Ok(returned)),
             Err(error) => (Err(error.clone()), Err(error)),

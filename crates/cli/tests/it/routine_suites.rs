@@ -82,13 +82,25 @@ fn a_suite_runs_on_four_virtual_phones_and_says_what_it_cannot_bind() {
     );
     let suite = folder.display().to_string();
     let junit = state.path().join("out.xml").display().to_string();
-    let told = ours(&["routine", "test", &suite, "--on", "label:ci", "--junit", &junit]).ok();
+    let html = state.path().join("out.html").display().to_string();
+    // A report that cannot be written is refused before anything runs.
+    let told = ours(&["routine", "test", &suite, "--on", "label:ci", "--junit", "/nowhere/out.xml", "--html", &html]);
+    assert!(
+        told.code != 0 && told.out.is_empty() && told.err.contains("/nowhere/out.xml cannot be written"),
+        "{told:?}"
+    );
+    assert!(!std::path::Path::new(&html).exists());
+    let told = ours(&["routine", "test", &suite, "--on", "label:ci", "--junit", &junit, "--html", &html]).ok();
     for id in &ids {
         assert!(told.out.contains(&format!("open_notes on {id}")), "{told:?}");
     }
     assert!(told.err.contains("fixed runs once"), "{told:?}");
     let report = std::fs::read_to_string(&junit).expect("a report");
     assert_eq!(report.matches("<testsuite name=").count(), PHONES + 1, "{report}");
+    let report = std::fs::read_to_string(&html).expect("a report");
+    assert!(report.contains(&format!("0 of {} runs failed", PHONES + 1)), "{report}");
+    let pictures = report.matches("<img alt=\"The screen\" src=\"data:image/").count();
+    assert_eq!(pictures, 2 * PHONES, "one after each step on a phone");
 
     // What is expected is not there: the step, the app and what is most like it.
     let wrong = see.replace("{id: \"new_note\"}", "{description: \"New notes\", exact: true}").replace("5000", "0");

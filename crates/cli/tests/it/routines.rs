@@ -84,7 +84,7 @@ fn calls_become_a_routine_that_is_replayed_tested_and_says_what_is_wrong() {
         .spawn()
         .expect("the program starts");
     let told = BufReader::new(recording.stderr.take().expect("piped")).lines().map_while(Result::ok);
-    assert!(told.take(2).any(|line| line.contains("Press Enter")));
+    assert!(told.take(4).any(|line| line.contains("Press Enter")));
     let act = |tool: &str, arguments: &[&str]| {
         gateway.run(&[&["call", "virtual-phone", tool][..], arguments].concat()).ok();
     };
@@ -105,6 +105,9 @@ fn calls_become_a_routine_that_is_replayed_tested_and_says_what_is_wrong() {
         assert!(text.contains(wanted), "{wanted} is missing in {text}");
     }
     assert!(!text.contains("element_id") && !text.contains("get_screen"), "{text}");
+    // Nobody records for nothing: the name is taken now.
+    let taken = gateway.run(&["routine", "record", "jot_down", "--folder", &suite]);
+    assert!(taken.code == 2 && taken.err.contains("is there already") && !taken.err.contains("Recording"), "{taken:?}");
     gateway.run(&["spec", "lint", &file.display().to_string(), "--min-severity", "error"]).ok();
     let path = file.display().to_string();
     let played = gateway.run(&["routine", "run", &path, "note_title=Tools", "note_body=A hammer"]).ok().out;
@@ -237,4 +240,6 @@ fn a_name_that_is_no_name_is_refused() {
     let state = tempfile::tempdir().expect("a folder");
     let refused = run(sinew(state.path()).args(["routine", "new", "../evil"]));
     assert!(refused.code == 2 && refused.err.contains("small letters"), "{refused:?}");
+    let refused = run(sinew(state.path()).args(["routine", "new", "get_run"]));
+    assert!(refused.code == 2 && refused.err.contains("a tool of its own"), "{refused:?}");
 }

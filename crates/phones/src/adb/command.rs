@@ -7,12 +7,13 @@ use std::fmt::{Display, Write};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellCommand {
     line: String,
+    name: &'static str,
 }
 
 impl ShellCommand {
     /// `text` is shell syntax and therefore never anything but a literal.
     pub fn new(text: &'static str) -> ShellCommand {
-        ShellCommand { line: text.to_owned() }
+        ShellCommand { line: text.to_owned(), name: text.split([' ', ';']).next().unwrap_or_default() }
     }
 
     pub fn arg(mut self, argument: impl Display) -> ShellCommand {
@@ -32,17 +33,22 @@ impl ShellCommand {
 
     /// The next one whatever this one did.
     pub fn then(self, next: ShellCommand) -> ShellCommand {
-        ShellCommand { line: format!("{}; {}", self.line, next.line) }
+        ShellCommand { line: format!("{}; {}", self.line, next.line), ..self }
     }
 
     /// The next one if this one succeeded.
     pub fn and(self, next: ShellCommand) -> ShellCommand {
-        ShellCommand { line: format!("{} && {}", self.line, next.line) }
+        ShellCommand { line: format!("{} && {}", self.line, next.line), ..self }
+    }
+
+    /// This one after another that only prepares it.
+    pub fn after(self, preparation: ShellCommand) -> ShellCommand {
+        ShellCommand { line: format!("{}; {}", preparation.line, self.line), ..self }
     }
 
     /// The line inside other syntax of ours.
     pub fn within(&self, before: &'static str, after: &'static str) -> ShellCommand {
-        ShellCommand { line: format!("{before} {}{after}", self.line) }
+        ShellCommand { line: format!("{before} {}{after}", self.line), name: self.name }
     }
 
     pub fn line(&self) -> &str {
@@ -50,8 +56,8 @@ impl ShellCommand {
     }
 
     /// The program's name, for messages: arguments may hold what somebody typed.
-    pub fn name(&self) -> &str {
-        self.line.split([' ', ';']).next().unwrap_or_default()
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 }
 
@@ -123,5 +129,7 @@ mod tests {
         let command = ShellCommand::new("input tap").arg(5).and(ShellCommand::new("input tap").arg("x y"));
         assert_eq!(command.line(), "input tap '5' && input tap 'x y'");
         assert_eq!(command.name(), "input");
+        let prepared = ShellCommand::new("screenrecord").arg("a").after(ShellCommand::new("trap").arg("b"));
+        assert_eq!((prepared.name(), prepared.line()), ("screenrecord", "trap 'b'; screenrecord 'a'"));
     }
 }

@@ -35,7 +35,7 @@ pub async fn record(
         command = command.literal("--size").arg(format!("{width}x{height}"));
     }
     let time = Duration::from_secs(u64::from(request.seconds) + 20);
-    let recorded = on.run_command(&cleanup.then(command.arg(&path)), CommandLimits { time, bytes: 1 << 20 }).await;
+    let recorded = on.run_command(&command.arg(&path).after(cleanup), CommandLimits { time, bytes: 1 << 20 }).await;
     let pulled = match &recorded {
         Ok(output) if output.exit == 0 => on.pull(&path, into, request.most_bytes, Duration::from_secs(60)).await,
         Ok(output) => Err(PhoneError::Failed(format!("the screen was not recorded: {}", reason(&output.text())))),

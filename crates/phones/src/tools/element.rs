@@ -123,12 +123,19 @@ impl Operator<'_> {
         let view = ScreenView::of(tree);
         let mut memory = self.memory.lock();
         // 3: the one that was meant, and its neighbours.
+        let asks_for_id = selector.conditions.iter().any(|condition| condition.by == By::ResourceId);
         let nearest: Vec<String> = nearest_items(tree, &view, selector)
             .into_iter()
             .take(3)
-            .map(|item| format!("{} {item}", memory.refs.name(item)))
+            .map(|item| {
+                let id = id_of_item(tree, item).filter(|_| asks_for_id);
+                let id = id.map(|id| format!(" id {id}")).unwrap_or_default();
+                format!("{} {item}{id}", memory.refs.name(item))
+            })
             .collect();
         let nearest = match nearest.is_empty() {
+            // An app that was renamed throughout: what its elements are called now.
+            true if asks_for_id => ids_on_screen(tree, &view),
             true => String::new(),
             false => format!(" Most like it:\n{}", nearest.join("\n")),
         };
@@ -202,7 +209,12 @@ fn nearest_items<'v>(tree: &Tree, view: &'v ScreenView, selector: &Selector) -> 
         let node = tree.find(item.id).map(|index| tree.node(index));
         let face = item.face();
         let said = |condition: &Condition| match (condition.by, node) {
-            (By::ResourceId, Some(node)) => likeness(&condition.value, node.resource_id.as_deref().unwrap_or_default()),
+            (By::ResourceId, _) => {
+                let wanted = short_id(&condition.value);
+                let own = id_of_item(tree, item).map_or(0, |id| resemblance(wanted, id));
+                // `new_note` may have been the button "New note".
+                own.max(likeness(&wanted.replace(['_', '-'], " "), &face))
+            }
             (By::Class, Some(node)) => likeness(&condition.value, &node.class) / 2,
             _ => likeness(&condition.value, &face),
         };
@@ -214,12 +226,55 @@ fn nearest_items<'v>(tree: &Tree, view: &'v ScreenView, selector: &Selector) -> 
     items.into_iter().map(|(_, item)| item).collect()
 }
 
+/// The id of an item without the app's own prefix: `new_note` of `com.example:id/new_note`.
+fn id_of_item<'t>(tree: &'t Tree, item: &Item) -> Option<&'t str> {
+    let index = tree.find(item.id)?;
+    tree.node(index).resource_id.as_deref().map(short_id).filter(|id| !id.is_empty())
+}
+
+fn short_id(id: &str) -> &str {
+    id.rsplit('/').next().unwrap_or(id)
+}
+
+/// The ids of what can be seen, where there are any.
+fn ids_on_screen(tree: &Tree, view: &ScreenView) -> String {
+    let mut ids: Vec<&str> = Vec::new();
+    for id in view.items.iter().filter_map(|item| id_of_item(tree, item)) {
+        if !ids.contains(&id) && ids.len() < MAX_IDS {
+            ids.push(id);
+        }
+    }
+    if ids.is_empty() { String::new() } else { format!(" Its ids are {}.", ids.join(", ")) }
+}
+
+/// Ids that an error lists.
+const MAX_IDS: usize = 12;
+
+/// How many of the pairs of letters of two ids are in both, in percent; nothing below a third.
+fn resemblance(one: &str, other: &str) -> usize {
+    let (one, mut other) = (pairs(one), pairs(other));
+    let all = one.len() + other.len();
+    let mut shared = 0;
+    for pair in &one {
+        if let Some(at) = other.iter().position(|own| own == pair) {
+            other.swap_remove(at);
+            shared += 1;
+        }
+    }
+    match shared * 200 / all.max(1) {
+        percent if percent >= 34 => percent,
+        _ => 0,
+    }
+}
+
+/// Neighbouring letters.
+fn pairs(text: &str) -> Vec<[char; 2]> {
+    let letters: Vec<char> = text.chars().take(MAX_COMPARED).flat_map(char::to_lowercase).collect();
+    letters.windows(2).map(|pair| [pair[0], pair[1]]).collect()
+}
+
 /// How many of the wanted text's pairs of letters another text has too, in percent; nothing below half.
 fn likeness(wanted: &str, text: &str) -> usize {
-    let pairs = |text: &str| -> Vec<[char; 2]> {
-        let letters: Vec<char> = text.chars().take(MAX_COMPARED).flat_map(char::to_lowercase).collect();
-        letters.windows(2).map(|pair| [pair[0], pair[1]]).collect()
-    };
     let (wanted, text) = (pairs(wanted), pairs(text));
     let shared = wanted.iter().filter(|pair| text.contains(pair)).count();
     match shared * 100 / wanted.len().max(1) {

@@ -37,6 +37,8 @@ pub(super) async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
     let settle = boolean(args, "settle")?.unwrap_or(true);
     let budget = budget(args)?;
     let wanted = word(args, "report", &["json", "html"])?;
+    let run = run_id()?;
+    on.calls.join_run(&run);
     let known = steps.known_calls(&Map::new(), &limits).into_iter();
     let known: Vec<PlannedCall> = known.map(|call| planned(on, settle, &call.tool, &call.args)).collect();
     on.calls.agree(&known).await?;
@@ -46,8 +48,20 @@ pub(super) async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
     let file = wanted.map(|form| report_file(&report, form));
     match &report.failure {
         None => Ok(done(&report, budget, file)),
-        Some(error) => Err(stopped(on, error, &report, budget, file).await),
+        Some(error) => {
+            let mut stopped = stopped(on, error, &report, budget, file).await;
+            stopped.details["run"] = json!(run);
+            Err(stopped)
+        }
     }
+}
+
+/// The id under which the audit records of the steps are found together.
+fn run_id() -> Result<String, ToolError> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| ToolError::new(ErrorKind::Internal, format!("the system gives no random numbers: {error}")))?;
+    Ok(format!("run-{:016x}", u64::from_be_bytes(bytes)))
 }
 
 fn check_tools(on: &Operator<'_>, steps: &Steps) -> Result<(), ToolError> {
@@ -97,13 +111,8 @@ fn is_step(on: &Operator<'_>, tool: &str) -> bool {
 }
 
 /// The screen, where the caller may see it.
-async fn get_screen(on: &Operator<'_>, arguments: Value) -> Result<Outcome, ToolError> {
-    let arguments = arguments.as_object().cloned().unwrap_or_default();
-    on.calls.call(Some(on.calls.device()), "get_screen", arguments).await
-}
-
-fn unreadable(error: &ToolError) -> String {
-    format!("cannot be read: {}", error.message)
+async fn get_screen(on: &Operator<'_>, arguments: Args) -> Result<Outcome, ToolError> {
+    on.calls.call(Some(on.calls.device()), Observation::TOOL, arguments).await
 }
 
 /// Steps on one phone, each a call of its own within the call of `run_steps`.
@@ -142,14 +151,7 @@ impl StepHost for PhoneSteps<'_> {
             if !self.observes {
                 return None;
             }
-            let wanted = json!({"max_bytes": MAX_SCREEN, "screenshot": "plain", "quality": 60, "max_side": 480});
-            Some(match get_screen(self.on, wanted).await {
-                Ok(seen) => {
-                    let picture = seen.content.iter().find(|item| matches!(item, Content::Image { .. })).cloned();
-                    Observation { screen: seen.joined_text(), picture }
-                }
-                Err(error) => Observation { screen: unreadable(&error), picture: None },
-            })
+            Some(Observation::of(get_screen(self.on, Observation::arguments()).await))
         })
     }
 }
@@ -163,9 +165,6 @@ impl StepClock for PhoneSteps<'_> {
         self.started.elapsed()
     }
 }
-
-/// The text of one screen in a report.
-const MAX_SCREEN: usize = 4_000;
 
 fn line(step: &StepRecord) -> String {
     format!("{}. {}: {}", step.at, step.what, step.text())
@@ -191,11 +190,8 @@ async fn stopped(
     budget: Option<usize>,
     file: Option<Content>,
 ) -> ToolError {
-    let wanted = budget.map_or(json!({}), |bytes| json!({"max_bytes": bytes}));
-    let screen = match get_screen(on, wanted).await {
-        Ok(screen) => screen.joined_text(),
-        Err(error) => unreadable(&error),
-    };
+    let wanted = budget.map(|bytes| ("max_bytes".to_owned(), json!(bytes))).into_iter().collect();
+    let Observation { screen, .. } = Observation::of(get_screen(on, wanted).await);
     let (at, what) = report.failed_step().map_or(("?", "?"), |step| (&step.at, &step.what));
     let before: Vec<String> = report.steps.iter().filter(|step| step.outcome.is_ok()).map(line).collect();
     let before = match before.is_empty() {

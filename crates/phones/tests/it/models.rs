@@ -52,6 +52,18 @@ async fn what_cannot_be_pictured_is_read_and_what_cannot_be_read_is_pictured() {
     assert_eq!(text, "only the picture, because the tree cannot be read: it moves");
 }
 
+#[tokio::test]
+async fn an_id_that_is_gone_fails_with_the_ids_that_are_most_like_it() {
+    let phone = Paper::showing(vec![form()]);
+    let told = async |id: &str| failure(&phone, "click_element", json!({"selector": {"id": id}})).await.1;
+    let renamed = told("org.sinew.paper:id/submit_button").await;
+    assert!(renamed.contains("Most like it:\ne3 btn \"Submit\" long @540,450 id submit"), "{renamed}");
+    let by_its_words = told("later").await;
+    assert!(by_its_words.contains("Most like it:\ne5 btn \"Later\""), "{by_its_words}");
+    let unlike = told("zzz").await;
+    assert!(unlike.contains("Its ids are name, submit."), "{unlike}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_difference_is_from_what_the_same_caller_saw() {
     let phone = Paper::showing(vec![list(0), list(1)]);
@@ -136,6 +148,7 @@ async fn steps_run_in_order_and_stop_at_the_first_failure() {
     let error = run_steps(phone.clone(), steps).await.unwrap_err();
     let message = error.message.clone();
     assert_eq!(error.kind, ErrorKind::ElementNotFound);
+    assert!(error.details["run"].as_str().is_some_and(|run| run.starts_with("run-")), "{}", error.details);
     assert!(
         message.starts_with("step 2 (click_element) failed: No element on the screen has text 'Nowhere'"),
         "{message}"

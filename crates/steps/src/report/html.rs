@@ -8,7 +8,7 @@ use super::{Observation, RunReport, StepRecord, escaped};
 
 const STYLE: &str = "body{font:15px system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1c1b22}\
 h2{margin:2rem 0 .5rem;font-size:1.05rem}.ok{color:#1a7f37}.failed{color:#b3261e}\
-pre{background:#f4f3f8;padding:.75rem;overflow:auto;white-space:pre-wrap}\
+td,th{text-align:left;vertical-align:top;padding:.2rem 1.5rem .2rem 0}pre{background:#f4f3f8;padding:.75rem;overflow:auto;white-space:pre-wrap}\
 .seen{display:flex;gap:1rem;flex-wrap:wrap}.seen>figure{flex:1 1 20rem;margin:0}img{max-width:16rem;border:1px solid #ccc}";
 
 /// Runs, each under a heading of its own where it has one.
@@ -20,14 +20,46 @@ pub(super) fn page(title: &str, runs: &[(Option<String>, &RunReport)]) -> String
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\
          <style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n",
     );
-    for (heading, report) in runs {
+    overview(runs, &mut page);
+    for (nth, (heading, report)) in runs.iter().enumerate() {
         if let Some(heading) = heading {
-            let _ = writeln!(page, "<h1>{}</h1>", escaped(heading));
+            let _ = writeln!(page, "<h1 id=\"run-{}\">{}</h1>", nth + 1, escaped(heading));
         }
         run(report, &mut page);
     }
     page.push_str("</body></html>\n");
     page
+}
+
+/// How many went well, and a line for each that leads to it. One run needs none.
+fn overview(runs: &[(Option<String>, &RunReport)], page: &mut String) {
+    let named: Vec<_> = runs.iter().filter_map(|(heading, report)| Some((heading.as_ref()?, *report))).collect();
+    if named.is_empty() {
+        return;
+    }
+    let failed = named.iter().filter(|(_, report)| report.failure.is_some()).count();
+    let class = if failed == 0 { "ok" } else { "failed" };
+    let _ = writeln!(page, "<p class=\"{class}\">{failed} of {} runs failed</p>\n<table>", named.len());
+    page.push_str("<tr><th>Result</th><th>Routine</th><th>Steps</th><th>Time</th><th>Failure</th></tr>\n");
+    for (nth, (heading, report)) in named.iter().enumerate() {
+        let (class, word, why) = match &report.failure {
+            None => ("ok", "succeeded", String::new()),
+            Some(failure) => {
+                let step = report.failed_step().map_or_else(String::new, |step| format!("step {}: ", step.at));
+                ("failed", "failed", format!("{step}{}", failure.message))
+            }
+        };
+        let _ = writeln!(
+            page,
+            "<tr><td class=\"{class}\">{word}</td><td><a href=\"#run-{}\">{}</a></td><td>{}</td><td>{} ms</td><td>{}</td></tr>",
+            nth + 1,
+            escaped(heading),
+            report.steps.len(),
+            report.took.as_millis(),
+            escaped(why.lines().next().unwrap_or_default())
+        );
+    }
+    page.push_str("</table>\n");
 }
 
 fn run(report: &RunReport, page: &mut String) {

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use sinew_api::GatewayStatus;
-use sinew_routines::{Routine, is_routine_name};
+use sinew_routines::{Routine, check_routine_name};
 
 use crate::args::ReachArgs;
 use crate::client::GatewayTarget;
@@ -80,25 +80,29 @@ pub(super) fn load(path: &Path) -> Result<Routine, CliError> {
         .map_err(|problem| CliError::new(CliErrorKind::ChecksFailed, format!("{}: {problem}", path.display())))
 }
 
-pub(super) fn check_name(name: &str) -> Result<(), CliError> {
-    if is_routine_name(name) {
-        return Ok(());
-    }
-    let message = format!("`{}` is no name for a routine; expected small letters, digits and `_`", clean(name));
-    Err(CliError::new(CliErrorKind::Usage, message))
+fn check_name(name: &str) -> Result<(), CliError> {
+    check_routine_name(name).map_err(|why| CliError::new(CliErrorKind::Usage, clean(&why)))
+}
+
+/// The path of a new routine's file; the error says why there can be none of this name. The folder is made.
+pub(super) fn new_path(folder: &Path, name: &str) -> Result<PathBuf, CliError> {
+    check_name(name)?;
+    let path = folder.join(format!("{name}.md"));
+    std::fs::create_dir_all(folder)
+        .map_err(|error| CliError::new(CliErrorKind::Io, format!("{}: {error}", folder.display())))?;
+    // A link that leads nowhere is there too.
+    if path.symlink_metadata().is_ok() { Err(already_there(&path)) } else { Ok(path) }
 }
 
 /// Writes a file that must not be there yet.
-pub(super) fn write_new(folder: &Path, name: &str, text: &str) -> Result<PathBuf, CliError> {
-    let path = folder.join(format!("{name}.md"));
-    let failed = |error: std::io::Error| CliError::new(CliErrorKind::Io, format!("{}: {error}", path.display()));
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    match File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes())) {
-        Ok(()) => Ok(path),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            let message = format!("{} is there already; choose another name", path.display());
-            Err(CliError::new(CliErrorKind::Usage, message))
-        }
-        Err(error) => Err(failed(error)),
+pub(super) fn write_new(path: &Path, text: &str) -> Result<(), CliError> {
+    match File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes())) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(already_there(path)),
+        Err(error) => Err(CliError::new(CliErrorKind::Io, format!("{}: {error}", path.display()))),
     }
+}
+
+fn already_there(path: &Path) -> CliError {
+    CliError::new(CliErrorKind::Usage, format!("{} is there already; choose another name", path.display()))
 }

@@ -103,9 +103,8 @@ pub async fn run(args: RoutineArgs, printer: Printer) -> Result<(), CliError> {
 }
 
 async fn new(name: &str, folder: Option<PathBuf>, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
-    files::check_name(name)?;
-    let folder = files::new_folder(folder, reach).await?;
-    let path = files::write_new(&folder, name, &new_from_template(name))?;
+    let path = files::new_path(&files::new_folder(folder, reach).await?, name)?;
+    files::write_new(&path, &new_from_template(name))?;
     match printer.is_json() {
         true => print_json(&json!({"file": path})),
         false => {

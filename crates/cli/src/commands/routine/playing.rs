@@ -1,9 +1,12 @@
 //! The steps of a file, carried out from here: each is an ordinary call with the token of the command line.
 
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::Value;
 use sinew_api::{CallRequest, CallResult};
 use sinew_routines::{LIMITS, Routine, RunClock};
-use sinew_steps::{RunReport, StepClock, StepHost, StepRecord};
+use sinew_steps::{Observation, RunReport, StepClock, StepHost, StepRecord};
 use sinew_tool::{Args, BoxFuture, Content, ErrorKind, Outcome, ToolError};
 
 use crate::client::GatewayClient;
@@ -12,15 +15,25 @@ use crate::error::{CliError, CliErrorKind};
 /// What is said about each step when it is done.
 pub(super) type StepLog<'a> = &'a (dyn Fn(&StepRecord) + Send + Sync);
 
+/// How a routine is played.
+#[derive(Clone, Copy)]
+pub(super) struct Playing<'a> {
+    /// The caller agrees to calls that need an approval.
+    pub(super) confirmed: bool,
+    /// Screens are looked at after each step, for a report.
+    pub(super) observes: bool,
+    pub(super) log: StepLog<'a>,
+}
+
 /// Plays a routine once.
 pub(super) async fn play(
     routine: &Routine,
     arguments: &Args,
     client: GatewayClient,
-    confirmed: bool,
-    log: StepLog<'_>,
+    playing: Playing<'_>,
 ) -> (RunReport, GatewayClient) {
-    let host = CommandHost { client: tokio::sync::Mutex::new(client), confirmed, clock: RunClock::default(), log };
+    let (client, clock) = (tokio::sync::Mutex::new(client), RunClock::default());
+    let host = CommandHost { client, playing, clock, blind: Mutex::default() };
     let mut report = sinew_steps::run(&routine.steps, &host, routine.scope(arguments), &LIMITS).await;
     if report.failure.is_none() {
         report.failure = routine.check_answer(report.returned.as_ref()).err();
@@ -30,9 +43,37 @@ pub(super) async fn play(
 
 struct CommandHost<'a> {
     client: tokio::sync::Mutex<GatewayClient>,
-    confirmed: bool,
+    playing: Playing<'a>,
     clock: RunClock,
-    log: StepLog<'a>,
+    /// Devices without a screen.
+    blind: Mutex<HashSet<String>>,
+}
+
+impl CommandHost<'_> {
+    async fn make(&self, device: Option<&str>, tool: &str, arguments: Args) -> Result<Outcome, ToolError> {
+        let request = CallRequest {
+            device: device.map(str::to_owned),
+            tool: tool.to_owned(),
+            arguments,
+            timeout_ms: None,
+            confirmed: self.playing.confirmed,
+        };
+        let answered = self.client.lock().await.post::<CallResult>("/api/v1/call", &request).await;
+        answered.map(outcome).map_err(error)
+    }
+
+    async fn look(&self, device: &str) -> Option<Observation> {
+        let blind = || self.blind.lock().unwrap_or_else(PoisonError::into_inner);
+        if blind().contains(device) {
+            return None;
+        }
+        let seen = self.make(Some(device), Observation::TOOL, Observation::arguments()).await;
+        if seen.as_ref().is_err_and(|error| error.kind == ErrorKind::UnknownTool) {
+            blind().insert(device.to_owned());
+            return None;
+        }
+        Some(Observation::of(seen))
+    }
 }
 
 impl StepHost for CommandHost<'_> {
@@ -42,16 +83,15 @@ impl StepHost for CommandHost<'_> {
         tool: &'a str,
         arguments: &'a Args,
     ) -> BoxFuture<'a, Result<Outcome, ToolError>> {
+        Box::pin(self.make(device, tool, arguments.clone()))
+    }
+
+    fn observe<'a>(&'a self, device: Option<&'a str>) -> BoxFuture<'a, Option<Observation>> {
         Box::pin(async move {
-            let request = CallRequest {
-                device: device.map(str::to_owned),
-                tool: tool.to_owned(),
-                arguments: arguments.clone(),
-                timeout_ms: None,
-                confirmed: self.confirmed,
-            };
-            let answered = self.client.lock().await.post::<CallResult>("/api/v1/call", &request).await;
-            answered.map(outcome).map_err(error)
+            match device {
+                Some(device) if self.playing.observes && !device.starts_with("label:") => self.look(device).await,
+                _ => None,
+            }
         })
     }
 
@@ -60,7 +100,7 @@ impl StepHost for CommandHost<'_> {
     }
 
     fn stepped(&self, step: &StepRecord) {
-        (self.log)(step);
+        (self.playing.log)(step);
     }
 }
 

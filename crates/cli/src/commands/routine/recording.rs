@@ -9,17 +9,23 @@ use sinew_api::{Journal, JournalCall, RecordJournal};
 use sinew_routines::{DEVICE, RecordedCall, Routine, record};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use super::files::{check_name, new_folder, write_new};
+use super::files::{new_folder, new_path, write_new};
 use super::log_step;
-use super::playing::{example_arguments, play};
+use super::playing::{Playing, example_arguments, play};
 use crate::args::ReachArgs;
 use crate::client::{GatewayClient, GatewayTarget, encode};
 use crate::commands::tools;
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, print, print_json};
+use crate::terminal::{Printer, print, print_json, say};
 
 /// The gateway keeps calls for so long after the last request for it.
 const LEASE_S: u64 = 30;
+/// A routine that was recorded in the middle of an app fails wherever the app is not just there.
+const STARTED: &str = "\
+Recording. Make the calls now, with any client or with `sinew call`.
+On a phone, begin at a screen that can be found again: `close_app` makes an app
+forget where it was, and `open_app` starts it at its first screen.
+Press Enter when the calls are done.";
 /// Calls that one recording may have.
 const MOST_CALLS: usize = 1_000;
 
@@ -47,9 +53,9 @@ pub(super) struct RecordArgs {
 }
 
 pub(super) async fn run(args: RecordArgs, printer: Printer) -> Result<(), CliError> {
-    check_name(&args.name)?;
     let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
-    let folder = new_folder(args.folder.clone(), &args.reach).await?;
+    // Before anybody makes calls for nothing.
+    let path = new_path(&new_folder(args.folder.clone(), &args.reach).await?, &args.name)?;
     let calls = match args.after {
         Some(after) => recorded_calls(&mut client, &args, after).await?,
         None => record_calls(&mut client, &args).await?,
@@ -58,7 +64,7 @@ pub(super) async fn run(args: RecordArgs, printer: Printer) -> Result<(), CliErr
     let routine = Routine::read(&args.name, &text).map_err(|problem| {
         CliError::new(CliErrorKind::ChecksFailed, format!("what was recorded is no routine: {problem}"))
     })?;
-    let path = write_new(&folder, &args.name, &text)?;
+    write_new(&path, &text)?;
     match printer.is_json() {
         true => print_json(&json!({"file": path, "calls": calls.len(), "steps": routine.steps.len()})),
         false => print(&page(&path, &text, calls.len(), args.replay, printer)),
@@ -87,7 +93,7 @@ async fn record_calls(client: &mut GatewayClient, args: &RecordArgs) -> Result<V
 async fn wait_for_the_end(client: &mut GatewayClient, name: &str) -> Result<u64, CliError> {
     let lease = RecordJournal { seconds: LEASE_S, name: Some(name.to_owned()) };
     let begun: Journal = client.post("/api/v1/journal", &lease).await?;
-    eprintln!("Recording. Make the calls now, with any client or with `sinew call`.\nPress Enter when they are done.");
+    say(STARTED);
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut renewal = tokio::time::interval(Duration::from_secs(LEASE_S / 3));
     loop {
@@ -152,6 +158,7 @@ fn page(path: &Path, text: &str, calls: usize, is_replayed: bool, printer: Print
 async fn replay(routine: &Routine, client: GatewayClient, printer: Printer) -> Result<(), CliError> {
     let arguments = example_arguments(routine, sinew_tool::Args::new())
         .map_err(|why| CliError::new(CliErrorKind::ChecksFailed, why))?;
-    let (report, _) = play(routine, &arguments, client, false, &|step| log_step(step, printer)).await;
+    let playing = Playing { confirmed: false, observes: false, log: &|step| log_step(step, printer) };
+    let (report, _) = play(routine, &arguments, client, playing).await;
     super::finish(&routine.tool.name, &report)
 }

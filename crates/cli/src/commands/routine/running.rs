@@ -10,7 +10,8 @@ use sinew_routines::DEVICE;
 use sinew_tool::ErrorKind;
 
 use super::files::{is_file, load};
-use super::{finish, log_step, playing, print_step};
+use super::playing::{Playing, check_arguments, play};
+use super::{finish, log_step, print_step};
 use crate::args::{CallArgs, ReachArgs};
 use crate::client::{GatewayClient, GatewayTarget};
 use crate::commands::call;
@@ -130,9 +131,10 @@ async fn run_file(
 ) -> Result<(), CliError> {
     let routine = load(path)?;
     let arguments = call::arguments::typed(pairs, &routine.tool.input_schema)?;
-    playing::check_arguments(&routine, &arguments)?;
+    check_arguments(&routine, &arguments)?;
     let client = GatewayTarget::find(reach)?.connect().await?;
-    let (report, _) = playing::play(&routine, &arguments, client, yes, &|step| log_step(step, printer)).await;
+    let playing = Playing { confirmed: yes, observes: false, log: &|step| log_step(step, printer) };
+    let (report, _) = play(&routine, &arguments, client, playing).await;
     match (&report.returned, printer.is_json()) {
         (_, true) => print_json(&report.to_json()),
         (Some(returned), false) => print_exact(&format!("{}\n", clean(&format!("{returned:#}")))),

@@ -1,6 +1,7 @@
 //! `sinew routine test`: routines on several devices at once.
 
 use std::collections::VecDeque;
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use sinew_routines::{DEVICE_PARAMETER, Routine, is_routine_name};
 use sinew_steps::{RunReport, SuiteCase, to_html, to_junit};
 use sinew_tool::{ErrorKind, ToolError};
 
-use super::playing::{example_arguments, play};
+use super::playing::{Playing, example_arguments, play};
 use crate::args::ReachArgs;
 use crate::client::{GatewayClient, GatewayTarget};
 use crate::error::{CliError, CliErrorKind};
@@ -32,7 +33,7 @@ pub(super) struct SuiteArgs {
     /// Write the results for CI systems
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Write a page with every step
+    /// Write a page with an overview and every step; phones are photographed after each
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Agree to calls that need an approval
@@ -46,6 +47,8 @@ pub(super) struct SuiteArgs {
 type Loaded = (String, Result<Arc<Routine>, String>);
 
 pub(super) async fn run(args: SuiteArgs, printer: Printer) -> Result<(), CliError> {
+    // Nobody learns after the last run that there is no report.
+    [&args.junit, &args.html].into_iter().flatten().try_for_each(|path| check_writable(path))?;
     let routines = load(&args.directory)?;
     let target = GatewayTarget::find(&args.reach)?;
     let devices = find_devices(&mut target.connect().await?, &args.on).await?;
@@ -159,7 +162,8 @@ async fn play_lane(
     let mut waiting: VecDeque<(Loaded, u8)> = routines.into_iter().map(|loaded| (loaded, 0)).collect();
     while let Some(((name, routine), tries)) = waiting.pop_front() {
         let report;
-        (report, client) = play_one(&lane, &routine, client, args.yes).await;
+        let playing = Playing { confirmed: args.yes, observes: args.html.is_some(), log: &|_| {} };
+        (report, client) = play_one(&lane, &routine, client, playing).await;
         let may_repeat = routine.as_ref().is_ok_and(|routine| routine.tool.hints.idempotent == Some(true));
         if report.failure.is_some() && may_repeat && tries < args.retries {
             waiting.push_front(((name, routine), tries + 1));
@@ -178,14 +182,14 @@ async fn play_one(
     lane: &str,
     routine: &Result<Arc<Routine>, String>,
     client: GatewayClient,
-    confirmed: bool,
+    playing: Playing<'_>,
 ) -> (RunReport, GatewayClient) {
     let prepared = routine.as_ref().map_err(Clone::clone).and_then(|routine| {
         let device = (!lane.is_empty()).then(|| (DEVICE_PARAMETER.to_owned(), json!(lane)));
         Ok((routine, example_arguments(routine, device.into_iter().collect())?))
     });
     match prepared {
-        Ok((routine, arguments)) => play(routine, &arguments, client, confirmed, &|_| {}).await,
+        Ok((routine, arguments)) => play(routine, &arguments, client, playing).await,
         Err(problem) => {
             let failure = Some(ToolError::new(ErrorKind::InvalidArguments, problem));
             (RunReport { failure, ..RunReport::default() }, client)
@@ -213,8 +217,23 @@ fn line(case: &SuiteCase, printer: Printer) -> String {
 
 fn write(path: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), CliError> {
     let Some(path) = path else { return Ok(()) };
-    let failed = |error: std::io::Error| CliError::new(CliErrorKind::Io, format!("{}: {error}", path.display()));
-    std::fs::write(path, text()).map_err(failed)
+    std::fs::write(path, text()).map_err(|error| unwritable(path, &error))
+}
+
+/// Leaves what is there as it is.
+fn check_writable(path: &Path) -> Result<(), CliError> {
+    let is_new = !path.exists();
+    OpenOptions::new().append(true).create(true).open(path).map_err(|error| unwritable(path, &error))?;
+    if is_new {
+        // An empty report would be read as one.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> CliError {
+    let message = format!("the report {} cannot be written: {error}", path.display());
+    CliError::new(CliErrorKind::Io, message)
 }
 
 fn summary(cases: &[SuiteCase], unbound: &[String], printer: Printer) -> Result<(), CliError> {

@@ -18,9 +18,9 @@ impl AdbPhone {
         let _one = self.dumping.lock().await;
         let path = &self.dump_path;
         // The old file goes first: a dump that fails would otherwise serve it once more.
-        let command = ShellCommand::new("rm -f")
+        let command = ShellCommand::new("uiautomator dump")
             .arg(path)
-            .then(ShellCommand::new("uiautomator dump").arg(path))
+            .after(ShellCommand::new("rm -f").arg(path))
             .then(ShellCommand::new("cat").arg(path))
             .then(ShellCommand::new("rm -f").arg(path));
         // 25 s: the command itself gives up after ten seconds of movement. 32 MB: larger than any dump.
