@@ -139,7 +139,9 @@ impl StartPage {
     fn facts(&self, printer: Printer, is_verbose: bool) -> String {
         let addresses = &self.addresses;
         let mut text = printer.fact("MCP endpoint", &format!("{}/mcp", addresses.url));
-        text.extend(self.remote_urls().iter().map(|url| printer.fact("", url)));
+        // One other address is enough to connect; a machine may have many.
+        let most = if is_verbose { usize::MAX } else { 1 };
+        text.extend(self.remote_urls().iter().take(most).map(|url| printer.fact("", url)));
         match &self.token {
             Some(token) => text.push_str(&printer.fact("Client token", token)),
             None => text.push_str(
@@ -153,12 +155,14 @@ impl StartPage {
         let is_shown = is_verbose || self.remote_boards_url.is_some() || self.devices.is_empty();
         if let Some(url) = addresses.ota_url.as_ref().filter(|_| is_shown) {
             let who = match &self.remote_boards_url {
-                Some(_) => "OTA address of your own boards",
+                Some(_) => "OTA address of boards",
                 None => "OTA address, on this machine only; --devices opens it to others",
             };
             text.push_str(&printer.fact("Board setup", &format!("{url} ({who})")));
         }
-        if let Some(fingerprint) = &addresses.fingerprint {
+        // Programs on this machine know it; only others are given it.
+        let is_shown = is_verbose || !self.remote_urls().is_empty();
+        if let Some(fingerprint) = addresses.fingerprint.as_ref().filter(|_| is_shown) {
             // Without colons it fits a line.
             text.push_str(&printer.fact("Fingerprint", &fingerprint.replace(':', "").to_lowercase()));
         }
@@ -226,7 +230,8 @@ impl StartPage {
             .filter_map(|(end, arguments, _)| call(end, arguments))
             .collect();
         if commands.is_empty() || is_verbose {
-            commands.extend(["devices", "tools", "events --follow"].map(|words| self.command(words)));
+            let usual: &[&str] = if is_verbose { &["devices", "tools", "events --follow"] } else { &["devices"] };
+            commands.extend(usual.iter().map(|words| self.command(words)));
         }
         commands
     }
@@ -345,6 +350,22 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_page_with_tls_fits_too_here_and_on_the_network() {
+        let mut page = page();
+        page.addresses.fingerprint = Some("AB:".repeat(31) + "AB");
+        let text = page.to_text(Printer::narrow(80), false);
+        assert!(text.lines().count() < 24, "{} lines\n{text}", text.lines().count());
+        page.addresses.remote_hosts = ["192.168.1.5", "fd00::1", "vm", "vm.local"].map(str::to_owned).to_vec();
+        page.remote_boards_url = Some("ws://192.168.1.5:7301/xiaozhi/v1/".to_owned());
+        page.addresses.ota_url = Some("http://192.168.1.5:7301/xiaozhi/ota/".to_owned());
+        page.unencrypted = vec!["boards"];
+        page.devices = Vec::new();
+        let text = page.to_text(Printer::narrow(80), false);
+        assert!(text.lines().count() < 24, "{} lines\n{text}", text.lines().count());
+        assert!(text.contains("http://192.168.1.5:7300/mcp") && text.contains("abababab"), "{text}");
     }
 
     #[test]

@@ -49,11 +49,8 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         return Ok(());
     }
     let mut table =
-        Table::new(["DEVICE", "NAME", "KIND", "STATE", "SINCE", "TOOLS", "LABELS", "VERSION", "ADMITTED BY"]).spare(&[
-            "VERSION",
-            "ADMITTED BY",
-            "KIND",
-        ]);
+        Table::new(["DEVICE", "NAME", "PHONE", "KIND", "STATE", "SINCE", "TOOLS", "LABELS", "VERSION", "ADMITTED BY"])
+            .spare(&["VERSION", "ADMITTED BY", "KIND"]);
     for device in devices {
         let count = device.tools;
         let tools = if device.pinned { format!("{count}, pinned") } else { count.to_string() };
@@ -63,6 +60,7 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         table.row([
             (Some(TextStyle::Bold), device.id.clone()),
             (None, device.name.clone().unwrap_or_default()),
+            (None, phone_of(device, devices)),
             (None, device.kind.clone()),
             (Some(style_of(&device.state)), device.state.clone()),
             (None, ago(device.since)),
@@ -91,6 +89,13 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let footer = printer.wrap(&format!("{} of {}.", count(devices.len()), target.description), 0);
     print(&format!("{}\n", printer.paint(TextStyle::Dim, &footer)));
     Ok(())
+}
+
+/// The id of the phone that an app is on; empty for what is no app.
+pub fn phone_of(app: &api::DeviceSummary, devices: &[api::DeviceSummary]) -> String {
+    let known_as = if app.family == "app" { app.attribute("phone") } else { "" };
+    let is_meant = |device: &&api::DeviceSummary| device.key.strip_prefix("phone:") == Some(known_as);
+    devices.iter().find(is_meant).map_or(known_as, |phone| phone.id.as_str()).to_owned()
 }
 
 /// What helps, and whom: fifty boards that are away need one line.

@@ -7,7 +7,7 @@ use sinew_phones::adb::network_phones::with_port;
 use sinew_phones::adb::{self, AdbError, AdbServer, NetworkPhones, track};
 use sinew_tool::ToolError;
 
-use super::devices::style_of;
+use super::devices::{phone_of, style_of};
 use super::{companion, phone_files};
 use crate::args::{PhonesArgs, PhonesCommand, ReachArgs, StateArgs};
 use crate::client::GatewayTarget;
@@ -126,10 +126,6 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
 async fn apps(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let api::Devices { devices } = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/devices").await?;
     let apps: Vec<&DeviceSummary> = devices.iter().filter(|device| device.family == "app").collect();
-    let phone_of = |known_as: &str| {
-        let is_meant = |device: &&DeviceSummary| device.key.strip_prefix("phone:") == Some(known_as);
-        devices.iter().find(is_meant).map_or(known_as, |phone| phone.id.as_str()).to_owned()
-    };
     if printer.is_json() {
         print_json(&json!({"apps": apps}));
         return Ok(());
@@ -145,7 +141,7 @@ async fn apps(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
             (Some(TextStyle::Bold), app.id.clone()),
             (None, app.attribute("package").to_owned()),
             (None, app.version.clone()),
-            (None, phone_of(app.attribute("phone"))),
+            (None, phone_of(app, &devices)),
             (Some(style_of(&app.state)), app.state.clone()),
             (None, app.tools.to_string()),
             (None, app.attribute_list("forms").join(" ")),

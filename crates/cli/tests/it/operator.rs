@@ -39,6 +39,19 @@ fn hangup(process: &Process) {
 }
 
 #[test]
+fn a_state_directory_without_room_is_found_by_the_doctor() {
+    let state = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(state.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("private");
+    // A file size limit is a full disk without a disk; the signal that comes with it is ignored.
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "trap '' 25; ulimit -f 16; exec \"$0\" \"$@\""]).arg(env!("CARGO_BIN_EXE_sinew"));
+    let told = run(limited.args(["doctor", "--state"]).arg(state.path()));
+    assert!(told.code == 1 && told.out.contains("cannot be written"), "{told:?}");
+    assert!(told.out.contains("free some space"), "{told:?}");
+    assert_eq!(std::fs::read_dir(state.path()).expect("a folder").count(), 0, "nothing is left");
+}
+
+#[test]
 fn the_log_says_who_called_what_and_how_it_ended() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut gateway = logging_gateway(folder.path(), "[log]\nformat = 'json'\n");

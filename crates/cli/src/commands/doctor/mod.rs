@@ -3,6 +3,7 @@
 mod start;
 
 use std::fs;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -228,7 +229,37 @@ fn state_directory(directory: &Path, running: Option<&LocalGateway>) -> DoctorCh
             return DoctorCheck::problem(NAME, message, format!("chmod 700 {shown}"));
         }
     }
-    DoctorCheck::ok(NAME, shown.to_string())
+    match probe(directory) {
+        Ok(()) => DoctorCheck::ok(NAME, shown.to_string()),
+        Err(error) => unwritable(directory, &error),
+    }
+}
+
+/// What must fit: a gateway without room for its next records makes no calls.
+const ROOM: usize = 256 << 10;
+
+/// Writes as much as a gateway soon will, and removes it.
+fn probe(directory: &Path) -> std::io::Result<()> {
+    let path = directory.join(format!("doctor-{}", std::process::id()));
+    let written = fs::File::create_new(&path).and_then(|mut file| {
+        file.write_all(&vec![0; ROOM])?;
+        file.sync_all()
+    });
+    let _ = fs::remove_file(path);
+    written
+}
+
+fn unwritable(directory: &Path, error: &std::io::Error) -> DoctorCheck {
+    use std::io::ErrorKind;
+    let shown = directory.display();
+    let remedy = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            format!("free some space (`df -h {shown}`); a call that cannot be recorded is not made")
+        }
+        ErrorKind::ReadOnlyFilesystem => "mount it writable, or choose another with --state DIR".to_owned(),
+        _ => format!("let this user write to {shown}, or choose another with --state DIR"),
+    };
+    DoctorCheck::problem("state directory", format!("{shown} cannot be written: {error}"), remedy)
 }
 
 async fn gateway(running: Option<&LocalGateway>, last: Option<&LastStart>, reach: &ReachArgs) -> DoctorCheck {
