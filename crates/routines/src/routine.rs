@@ -108,9 +108,10 @@ impl Routine {
             let line = yaml.lines.get(&pointer_of(&error.at)).copied().unwrap_or(1);
             at(first_line + line - 1, error.to_string())
         })?;
-        tool.uses = uses(&steps);
+        let calls = steps.calls();
+        tool.uses = uses(&calls);
         tool.steps = StepSource::Tool(Arc::new(yaml.value));
-        let lines = steps.calls().into_iter().map(|call| {
+        let lines = calls.into_iter().map(|call| {
             let line = yaml.lines.get(&pointer_of(&call.at)).copied().unwrap_or(1);
             (call.at, first_line + line - 1)
         });
@@ -178,6 +179,9 @@ impl Routine {
 
 /// The line of the first place to fill in. Blocks of steps and JSON may have such braces of their own.
 fn first_blank(text: &str) -> Option<usize> {
+    if !text.contains("{{") {
+        return None;
+    }
     let is_blank = |line: &str| line.find("{{").is_some_and(|start| line[start..].contains("}}"));
     let mut is_fenced = false;
     text.lines().position(|line| {
@@ -195,13 +199,15 @@ fn too_large(length: u64) -> String {
 }
 
 /// The tools that the steps call, each once. A device that is an argument may be any.
-fn uses(steps: &Steps) -> Vec<ToolUse> {
-    let known = |device: &Value| device.as_str().filter(|text| !text.contains("${")).map(str::to_owned);
-    let uses = steps
-        .calls()
-        .into_iter()
-        .map(|call| ToolUse { device: call.device.and_then(known), tool: call.tool.to_owned() });
-    uses.collect::<BTreeSet<_>>().into_iter().collect()
+fn uses(calls: &[WrittenCall<'_>]) -> Vec<ToolUse> {
+    // Twenty steps are often calls of one tool.
+    let uses: BTreeSet<(Option<&str>, &str)> = calls
+        .iter()
+        .map(|call| (call.device.and_then(Value::as_str).filter(|text| !text.contains("${")), call.tool))
+        .collect();
+    let owned =
+        |(device, tool): (Option<&str>, &str)| ToolUse { device: device.map(str::to_owned), tool: tool.to_owned() };
+    uses.into_iter().map(owned).collect()
 }
 
 /// The text of the fenced block under the heading, and the line in which it begins.

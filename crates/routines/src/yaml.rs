@@ -14,7 +14,7 @@ const MAX_VALUES: usize = 20_000;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Yaml {
     pub(crate) value: Value,
-    /// The line of every item and member, counted from 1, by its JSON pointer.
+    /// The line of every item of a list, counted from 1, by its JSON pointer. Steps are such items.
     pub(crate) lines: HashMap<String, usize>,
 }
 
@@ -103,26 +103,35 @@ impl Reader {
         if self.open.len() >= MAX_DEPTH {
             return Err(wrong(format!("lists and maps may be nested {MAX_DEPTH} deep")));
         }
+        self.count(line)?;
         let pointer = self.next_pointer(line)?;
-        self.note(&pointer, line)?;
+        if self.is_listed() {
+            self.lines.insert(pointer.clone(), line);
+        }
         self.open.push(Open { kind, pointer });
         Ok(())
     }
 
     /// A value that is complete and was not noted yet.
     fn place(&mut self, value: Value, line: usize) -> Result<(), YamlError> {
-        let pointer = self.next_pointer(line)?;
-        self.note(&pointer, line)?;
+        self.count(line)?;
+        if self.is_listed() {
+            self.lines.insert(self.next_pointer(line)?, line);
+        }
         self.put(value, line)
     }
 
-    fn note(&mut self, pointer: &str, line: usize) -> Result<(), YamlError> {
+    fn count(&mut self, line: usize) -> Result<(), YamlError> {
         self.values += 1;
-        if self.values > MAX_VALUES {
-            return Err(YamlError { line, message: format!("there are more than {MAX_VALUES} values") });
+        match self.values > MAX_VALUES {
+            true => Err(YamlError { line, message: format!("there are more than {MAX_VALUES} values") }),
+            false => Ok(()),
         }
-        self.lines.insert(pointer.to_owned(), line);
-        Ok(())
+    }
+
+    /// Whether the next value is an item, or the whole.
+    fn is_listed(&self) -> bool {
+        matches!(self.open.last(), None | Some(Open { kind: OpenKind::List(_), .. }))
     }
 
     /// Where the next value goes.
@@ -187,7 +196,8 @@ mod tests {
                 {"wait": null},
             ])
         );
-        assert_eq!((yaml.lines["/0"], yaml.lines["/1/expect/is"], yaml.lines["/2"]), (1, 5, 6));
+        assert_eq!((yaml.lines["/0"], yaml.lines["/1"], yaml.lines["/2"]), (1, 3, 6));
+        assert_eq!(read("then:\n- a\n- [b]\n").unwrap().lines["/then/1"], 3);
     }
 
     #[test]
