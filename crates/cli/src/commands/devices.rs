@@ -51,6 +51,8 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let mut table =
         Table::new(["DEVICE", "NAME", "PHONE", "KIND", "STATE", "SINCE", "TOOLS", "LABELS", "VERSION", "ADMITTED BY"])
             .spare(&["VERSION", "ADMITTED BY", "KIND"]);
+    // With one phone it is clear whose apps these are.
+    let has_phones = devices.iter().filter(|device| device.family == "phone").count() > 1;
     for device in devices {
         let count = device.tools;
         let tools = if device.pinned { format!("{count}, pinned") } else { count.to_string() };
@@ -60,7 +62,7 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         table.row([
             (Some(TextStyle::Bold), device.id.clone()),
             (None, device.name.clone().unwrap_or_default()),
-            (None, phone_of(device, devices)),
+            (None, if has_phones { phone_of(device, devices) } else { String::new() }),
             (None, device.kind.clone()),
             (Some(style_of(&device.state)), device.state.clone()),
             (None, ago(device.since)),
@@ -172,5 +174,29 @@ pub fn style_of(state: &str) -> TextStyle {
         "ready" => TextStyle::Good,
         "away" => TextStyle::Dim,
         _ => TextStyle::Warn,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_app_is_shown_with_the_id_of_its_phone_and_else_with_what_it_says() {
+        let device = |id: &str, key: &str, family: &str, phone: &str| api::DeviceSummary {
+            id: id.to_owned(),
+            key: key.to_owned(),
+            family: family.to_owned(),
+            attributes: [("phone".to_owned(), phone.into())].into_iter().collect(),
+            ..api::DeviceSummary::default()
+        };
+        let devices = [
+            device("pixel", "phone:A1", "phone", ""),
+            device("galaxy", "phone:B2", "phone", ""),
+            device("notes", "app:B2/notes", "app", "B2"),
+            device("maps", "app:C3/maps", "app", "C3"),
+        ];
+        let shown: Vec<String> = devices.iter().map(|device| phone_of(device, &devices)).collect();
+        assert_eq!(shown, ["", "", "galaxy", "C3"]);
     }
 }
