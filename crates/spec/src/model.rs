@@ -300,6 +300,49 @@ fn read_idempotency(text: &str) -> Option<Idempotent> {
         "generally" | "typically" => Some(Idempotent::Sometimes),
         _ if plain.contains("not idempotent") || plain.contains("isn't idempotent") => Some(Idempotent::No),
         _ if plain.contains("is idempotent") || plain.contains("are idempotent") => Some(Idempotent::Yes),
+        _ => effect_of_repeating(&plain),
+    }
+}
+
+/// The answer that a description of a second call gives without the word: "Calling it twice has the same effect."
+fn effect_of_repeating(plain: &str) -> Option<Idempotent> {
+    let says = |phrases: &[&str]| phrases.iter().any(|phrase| plain.contains(phrase));
+    let repeats = says(&[
+        "twice",
+        "again",
+        "repeat",
+        "second call",
+        "multiple",
+        "several times",
+        "more than once",
+        "each call",
+        "every call",
+    ]);
+    let differs = says(&[
+        "not the same effect",
+        "different effect",
+        "another",
+        "a new ",
+        "appends",
+        "adds",
+        "once more",
+        "duplicate",
+        "additional",
+    ]);
+    let same = says(&[
+        "same effect",
+        "same result",
+        "same outcome",
+        "same state",
+        "no further effect",
+        "no effect",
+        "changes nothing",
+        "nothing changes",
+        "no side effect",
+    ]);
+    match (repeats, same, differs) {
+        (true, true, false) => Some(Idempotent::Yes),
+        (true, false, true) => Some(Idempotent::No),
         _ => None,
     }
 }
@@ -326,6 +369,10 @@ mod tests {
             ("The tool is idempotent.", Some(Yes)),
             ("Yes.", Some(Yes)),
             ("See the general notes.", None),
+            ("Calling it twice has the same effect as calling it once.", Some(Yes)),
+            ("A repeated call changes nothing.", Some(Yes)),
+            ("Each call appends a line to the log.", Some(No)),
+            ("Repeated calls have the same effect, but each adds a log line.", None),
             ("", None),
         ] {
             assert_eq!(read_idempotency(text), expected, "{text:?}");

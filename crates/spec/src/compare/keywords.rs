@@ -9,6 +9,7 @@ use sinew_tool::text::clip;
 
 use super::Impact;
 use super::numbers::{divides, order};
+use super::rewrite::depends_on_form;
 use super::schema::{ANYTHING, ValueEffect, Walker};
 use super::{combined, evaluated, members};
 use crate::model::SchemaRole;
@@ -435,10 +436,27 @@ fn arrays<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
     let list =
         |schema: &'a Value| get(schema, "prefixItems").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
     let (first, second) = (list(old), list(new));
+    // Where nothing else describes items, `unevaluatedItems` is about all that have no schema of their own.
+    let unevaluated = |schema: &'a Value| get(schema, "unevaluatedItems").filter(|_| get(schema, "items").is_none());
+    let is_alone = |schema: &Value| {
+        get(schema, "contains").is_none() && schema.as_object().is_none_or(|members| !depends_on_form(members))
+    };
+    let is_open = [old, new].map(|schema| unevaluated(schema).is_some() && !is_alone(schema));
+    let rest = |schema, items| unevaluated(schema).filter(|_| is_alone(schema)).unwrap_or(items);
+    let (one, two) = (rest(old, one), rest(new, two));
     for index in 0..first.len().max(second.len()) {
         // An item without its own schema has the one for all others.
         let (before, after) = (first.get(index).unwrap_or(one), second.get(index).unwrap_or(two));
-        walker.below(&["prefixItems", &index.to_string()], |walker| walker.walk(before, after, true));
+        // Whether it was refused before depends on what else describes it.
+        let is_unclear = index >= first.len() && is_open[0] || index >= second.len() && is_open[1];
+        walker.below(&["prefixItems", &index.to_string()], |walker| {
+            if is_unclear && !walker.same(before, after) {
+                let message = "the item has a schema of its own in one version and `unevaluatedItems` in the other";
+                walker.report("items-changed", ValueEffect::Unknown, message);
+            } else {
+                walker.walk(before, after, true);
+            }
+        });
     }
     contains(walker, old, new);
 }

@@ -3,10 +3,11 @@
 //! Inputs may widen and outputs may narrow; everything else breaks somebody. `schema` walks two JSON
 //! Schemas together, `plain` and `rewrite` bring those that mean the same to the same form,
 //! `keywords`, `members` and `combined` know what each keyword allows, `texts` compares what documents
-//! say beyond their schemas, `unread` tells what could not be compared, `lists` reads of two lists only what differs; this file compares tools, names, hints and versions. A change that a keyword reports
+//! say beyond their schemas, `unread` tells what could not be compared, `carried` what only one of two formats can state, `lists` reads of two lists only what differs; this file compares tools, names, hints and versions. A change that a keyword reports
 //! is taken back where `inclusion` proves that the schemas accept the same values all the same (`proofs`); what
 //! neither decides is undecided, which needs the same version as a breaking change.
 
+mod carried;
 mod combined;
 mod evaluated;
 mod inclusion;
@@ -34,6 +35,7 @@ use crate::cores::on_all_cores;
 use crate::model::{SchemaRole, ToolSpecification};
 use crate::read::prose::one_line;
 use crate::read::{Document, Format};
+use carried::Carried;
 use keywords::equal;
 pub use lists::diff_lists;
 use schema::deltas;
@@ -144,8 +146,10 @@ pub struct Comparison {
     pub bump: Bump,
     /// By tool, the most severe first.
     pub changes: Vec<Change>,
-    /// For the changed tools that existed before.
+    /// For the changed tools that existed before and state a version now.
     pub versions: Vec<VersionCheck>,
+    /// What only one of two formats can state, and one of them does.
+    pub not_compared: Vec<&'static str>,
 }
 
 impl VersionCheck {
@@ -195,12 +199,20 @@ impl Comparison {
                 "enough": check.enough,
             })
         });
-        json!({"bump": self.bump.word(), "changes": changes, "versions": versions.collect::<Vec<_>>()})
+        let mut value = json!({"bump": self.bump.word(), "changes": changes, "versions": versions.collect::<Vec<_>>()});
+        if !self.not_compared.is_empty() {
+            value["notCompared"] = json!(self.not_compared);
+        }
+        value
     }
 
     pub fn to_markdown(&self) -> String {
+        let left_out = match self.left_out() {
+            Some(says) => format!("\n{says}\n"),
+            None => String::new(),
+        };
         if self.changes.is_empty() {
-            return "No changes.\n".to_owned();
+            return format!("No changes.\n{left_out}");
         }
         let mut page = format!("Required bump: **{}**\n", self.bump.word());
         let cell = |text: &str| one_line(text).replace('|', "\\|").replace('<', "&lt;");
@@ -224,7 +236,13 @@ impl Comparison {
                 check.required
             );
         }
-        page
+        page + &left_out
+    }
+
+    /// A sentence about what was not compared.
+    pub fn left_out(&self) -> Option<String> {
+        let what = self.not_compared.join(", ");
+        (!what.is_empty()).then(|| format!("Not compared, because only one side can state it: {what}."))
     }
 }
 
@@ -258,6 +276,11 @@ impl<'a> Subject<'a> {
         Subject { tool: Cow::Owned(spec.to_tool()), spec: Some(spec) }
     }
 
+    /// Whether somebody stated the version; otherwise 1.0.0 is only assumed.
+    fn states_version(&self) -> bool {
+        self.spec.as_ref().is_none_or(|spec| spec.semver().is_some())
+    }
+
     fn diff(&self, new: &Subject<'_>) -> Vec<Change> {
         let mut changes = diff_tool(&self.tool, &new.tool);
         if let (Some(old), Some(new)) = (&self.spec, &new.spec) {
@@ -273,8 +296,10 @@ type SubjectPair<'a> = Option<(Subject<'a>, Subject<'a>)>;
 
 /// Everything that changed between two documents: their tools, and what only documents say.
 pub fn diff_documents(old: &Document, new: &Document) -> Comparison {
-    let mut comparison =
-        diff_loaded(&old.tools, &new.tools, |spec| &spec.name, |spec| Subject::of_spec(Cow::Borrowed(spec)));
+    let carried = Carried::by(old, new);
+    let subject = |spec| Subject::of_spec(carried.reduce(spec));
+    let mut comparison = diff_loaded(&old.tools, &new.tools, |spec| &spec.name, subject);
+    comparison.not_compared = carried.left_out(old, new);
     // Models read the instructions of a manifest; what stands before the tools of a document is for people.
     let instructions = |document: &Document| match document.format {
         Format::Manifest => one_line(&document.intro),
@@ -322,9 +347,10 @@ fn diff_all<'a, T: Copy + Send + Sync, E: Send>(
         let changes = one.diff(&two);
         let bump = Bump::of(changes.iter().map(|change| change.impact).max());
         let version = || VersionCheck::new(name, bump, one.tool.version.clone(), two.tool.version.clone());
-        Ok((changes, (bump != Bump::None).then(version)))
+        Ok((changes, (bump != Bump::None && two.states_version()).then(version)))
     });
-    let mut comparison = Comparison { bump: Bump::None, changes: Vec::new(), versions: Vec::new() };
+    let mut comparison =
+        Comparison { bump: Bump::None, changes: Vec::new(), versions: Vec::new(), not_compared: Vec::new() };
     for pair in compared {
         let (changes, version) = pair?;
         comparison.changes.extend(changes);

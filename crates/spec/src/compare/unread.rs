@@ -1,8 +1,9 @@
 //! What a comparison could not look at: parameters and tools that were not read, and tools that share a name. Where
 //! their texts differ, nobody knows what the difference means.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use sinew_tool::finding::Span;
 use sinew_tool::text::clip;
 
 use super::{Change, Impact, change};
@@ -51,13 +52,13 @@ pub(super) fn tools(old: &Document, new: &Document) -> Vec<Change> {
     not_read.chain(repeated(&old.tools, &new.tools)).collect()
 }
 
-/// Title and text of the headings that look like tools and were not read.
+/// Title and text of what looks like tools and was not read: headings, and names that are only listed.
 fn unread(document: &Document) -> Vec<(String, String)> {
-    let starts: HashSet<usize> = document
+    let mut starts: BTreeMap<usize, Span> = document
         .problems
         .iter()
         .filter(|problem| problem.rule == &rules::TOOL_UNREAD)
-        .map(|problem| problem.span.start)
+        .map(|problem| (problem.span.start, problem.span))
         .collect();
     if starts.is_empty() {
         return Vec::new();
@@ -67,13 +68,26 @@ fn unread(document: &Document) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (index, block) in blocks.iter().enumerate() {
         let BlockKind::Heading { level, text: words } = block.kind else { continue };
-        if !starts.contains(&words.start) {
+        if starts.remove(&words.start).is_none() {
             continue;
         }
         let ends =
             |block: &&blocks::Block| matches!(block.kind, BlockKind::Heading { level: other, .. } if other <= level);
         let end = blocks[index + 1..].iter().find(ends).map_or(text.len(), |next| next.span.start);
         found.push((clip(&one_line(words.of(text))), one_line(&text[words.end..end])));
+    }
+    // Of several names in one fence or on one line the first stands for all.
+    let mut told = 0;
+    for (start, span) in starts {
+        if start < told {
+            continue;
+        }
+        let fence = blocks.get(blocks.partition_point(|block| block.span.end < start));
+        let whole = fence.filter(|block| matches!(block.kind, BlockKind::Fence { .. })).map(|block| block.span);
+        let end = || text[start..].find('\n').map_or(text.len(), |at| start + at);
+        told = whole.map_or_else(end, |whole| whole.end);
+        let from = whole.map_or(start, |whole| whole.start);
+        found.push((clip(&one_line(span.of(text))), one_line(&text[from..told])));
     }
     found
 }

@@ -112,20 +112,28 @@ fn errors(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     }
 }
 
+const ERROR_NAMES: [&str; 2] = ["error_type", "error_message"];
+
+/// The fields of an error that a text mentions.
+pub(super) fn error_names_in(text: &str) -> Vec<&'static str> {
+    ERROR_NAMES.into_iter().filter(|name| text.contains(name)).collect()
+}
+
 fn error_shape(reporter: &mut Reporter<'_>, tool: &ToolSpecification, output: &Value) {
     // A missing section is reported once.
     if tool.places.section(Section::Errors).is_none() {
         return;
     }
     let nested = field(output, "error").and_then(properties);
-    let prose = [&tool.errors, &tool.output_notes, &reporter.document.intro];
+    let prose = [&tool.errors, &tool.output_notes];
     let has = |name: &str| {
         field(output, name).is_some()
+            || reporter.intro_names.contains(&name)
             || nested.is_some_and(|nested| nested.contains_key(name))
             || prose.iter().any(|text| text.contains(name))
             || tool.examples.iter().any(|example| example.body.contains(name))
     };
-    let missing: Vec<&str> = ["error_type", "error_message"].into_iter().filter(|name| !has(name)).collect();
+    let missing: Vec<&str> = ERROR_NAMES.into_iter().filter(|name| !has(name)).collect();
     if !missing.is_empty() {
         let message = format!(
             "a failure is not described with {}; the standard's shape is \
@@ -275,51 +283,123 @@ const TOUCHES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Whether a text has only phrases that fit every tool and protect none.
+/// Whether a text has only words that fit every tool and name nothing that this one protects.
 fn is_empty_words(text: &str) -> bool {
-    const PHRASES: &[&str] = &[
-        "standard security practices apply",
-        "follow security best practices",
-        "security best practices",
-        "best practices should be followed",
-        "best practices",
-        "use with caution",
-        "use with care",
-        "be careful",
-        "should be used responsibly",
-        "ensure proper permissions",
-        "ensure proper access control",
-        "validate all inputs",
-        "validate inputs",
-        "validate input",
-        "input validation",
-        "inputs are validated",
-        "sanitize inputs",
-        "handle sensitive data with care",
-        "handle data securely",
-        "as appropriate",
-        "as needed",
-        "where applicable",
-        "no known security issues",
-        "no special considerations",
-        "no specific security considerations",
-        "security is important",
-        "take appropriate measures",
-        "appropriate security measures",
-        "this tool is safe",
-        "the tool is secure",
-        "is safe to use",
-        "data is handled securely",
-        "use at your own risk",
+    const EMPTY: &[&str] = &[
+        "about",
+        "access",
+        "actions",
+        "ahead",
+        "always",
+        "apply",
+        "applies",
+        "applicable",
+        "appropriate",
+        "appropriately",
+        "aware",
+        "best",
+        "care",
+        "careful",
+        "carefully",
+        "caution",
+        "checked",
+        "common",
+        "concern",
+        "concerns",
+        "consider",
+        "consideration",
+        "considerations",
+        "control",
+        "data",
+        "ensure",
+        "ensured",
+        "errors",
+        "every",
+        "follow",
+        "followed",
+        "following",
+        "fully",
+        "general",
+        "good",
+        "handle",
+        "handled",
+        "handles",
+        "handling",
+        "important",
+        "input",
+        "inputs",
+        "issue",
+        "issues",
+        "known",
+        "make",
+        "measures",
+        "must",
+        "necessary",
+        "need",
+        "needed",
+        "normal",
+        "only",
+        "permissions",
+        "please",
+        "practice",
+        "practices",
+        "proper",
+        "properly",
+        "required",
+        "responsibly",
+        "responsible",
+        "risk",
+        "risks",
+        "safe",
+        "safely",
+        "safety",
+        "sanitize",
+        "sanitized",
+        "secure",
+        "secured",
+        "securely",
+        "security",
+        "sensitive",
+        "should",
+        "special",
+        "specific",
+        "standard",
+        "such",
+        "suitable",
+        "sure",
+        "take",
+        "taken",
+        "that",
+        "their",
+        "them",
+        "there",
+        "these",
+        "this",
+        "tool",
+        "tools",
+        "used",
+        "user",
+        "users",
+        "using",
+        "usual",
+        "valid",
+        "validate",
+        "validated",
+        "validates",
+        "validation",
+        "very",
+        "when",
+        "where",
+        "which",
+        "will",
+        "with",
+        "within",
+        "without",
+        "your",
     ];
-    let mut plain: String = text.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
-    plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    let before = plain.len();
-    for phrase in PHRASES {
-        plain = plain.replace(phrase, " ");
-    }
-    let left = plain.split_whitespace().filter(|word| word.len() > 3).count();
-    plain.len() < before && left < 5
+    let plain = text.to_lowercase();
+    let words = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 3 || !word.is_ascii());
+    words.filter(|word| !EMPTY.contains(word)).take(3).count() < 3
 }
 
 fn security(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {

@@ -2,7 +2,7 @@
 //! escapes or as character references.
 
 use super::{Reporter, rules};
-use crate::read::blocks::{self, BlockKind};
+use crate::read::blocks::Fences;
 use sinew_tool::finding::Span;
 
 /// Further findings of this kind would add nothing.
@@ -16,8 +16,8 @@ pub(super) fn check(reporter: &mut Reporter<'_>) {
     }
     let (escapes, references) = (text.contains("\\u"), text.contains('&'));
     if escapes || references {
-        let code = fences(reporter);
-        let is_code = |at: usize| !reporter.is_markdown() || code.iter().any(|span| span.contains(at));
+        let code = if reporter.is_markdown() { Fences::of(text) } else { Fences::default() };
+        let is_code = |at: usize| !reporter.is_markdown() || code.contains(at);
         if escapes {
             let written = json_escapes(text).filter(|(span, _)| is_code(span.start));
             found.extend(written.map(|(span, character)| (span, character, "is written as a JSON escape")));
@@ -35,18 +35,10 @@ pub(super) fn check(reporter: &mut Reporter<'_>) {
     }
 }
 
-fn fences(reporter: &Reporter<'_>) -> Vec<Span> {
-    if !reporter.is_markdown() {
-        return Vec::new();
-    }
-    let (blocks, _) = blocks::cut(reporter.text());
-    blocks.iter().filter(|block| matches!(block.kind, BlockKind::Fence { .. })).map(|block| block.span).collect()
-}
-
 /// Invisible characters that reorder, separate or change others.
 fn hides(character: char) -> bool {
     matches!(character,
-        '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
         | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }

@@ -5,7 +5,7 @@
 //! to the whole document.
 
 use super::{Reporter, rule, rules};
-use crate::read::blocks::{self, Block, BlockKind};
+use crate::read::blocks::Fences;
 use crate::read::{Document, Format};
 use sinew_tool::finding::{Rule, Span};
 use sinew_tool::text::clip;
@@ -69,13 +69,10 @@ impl Ignore {
     }
 }
 
-/// Whether a finding of this rule at this place would be suppressed.
-pub(super) fn is_ignored(document: &Document, wanted: &Rule, at: usize) -> bool {
-    let is_wanted = |request: &Request<'_>| {
-        let is_here = request.scope.is_none_or(|scope| scope.contains(at));
-        is_here && !request.reason.is_empty() && request.names().any(|name| name == wanted.id)
-    };
-    document.text.contains(MARK) && requests(document).iter().any(is_wanted)
+/// Where findings of this rule are suppressed; `None` is the whole document.
+pub(super) fn scopes(document: &Document, wanted: &Rule) -> Vec<Option<Span>> {
+    let is_wanted = |request: &Request<'_>| !request.reason.is_empty() && request.names().any(|name| name == wanted.id);
+    requests(document).iter().filter(|request| is_wanted(request)).map(|request| request.scope).collect()
 }
 
 /// A comment that asks to ignore rules.
@@ -96,12 +93,14 @@ impl<'a> Request<'a> {
 fn requests(document: &Document) -> Vec<Request<'_>> {
     let text = document.text.as_str();
     let is_markdown = document.format == Format::Markdown;
-    let blocks = if is_markdown && text.contains(MARK) { blocks::cut(text).0 } else { Vec::new() };
+    if !text.contains(MARK) {
+        return Vec::new();
+    }
+    let fences = if is_markdown { Fences::of(text) } else { Fences::default() };
     // An example of a comment asks for nothing.
     let is_code = |at: usize| {
-        let is_fenced = |block: &Block| matches!(block.kind, BlockKind::Fence { .. }) && block.span.contains(at);
         let line = text[..at].rsplit('\n').next().unwrap_or_default();
-        is_markdown && (blocks.iter().any(is_fenced) || line.matches('`').count() % 2 == 1)
+        is_markdown && (fences.contains(at) || line.matches('`').count() % 2 == 1)
     };
     let request = |(at, _): (usize, &str)| {
         let before = text[..at].trim_end();

@@ -81,6 +81,7 @@ pub fn check(document: &Document, config: &LintConfig) -> Findings {
         blank: Vec::new(),
         ignores: Vec::new(),
         budget: CheckBudget::default(),
+        intro_names: behaviour::error_names_in(&document.intro),
     };
     ignores::read(&mut reporter);
     for problem in &document.problems {
@@ -122,9 +123,10 @@ impl CheckedDocument {
     pub fn new(path: String, document: Document, config: &LintConfig) -> CheckedDocument {
         let findings = check(&document, config);
         let repeated = config.severity(&rules::NAME_DUPLICATE);
+        let ignored = ignores::scopes(&document, &rules::NAME_DUPLICATE);
         let named = |tool: &ToolSpecification| {
             let span = tool.places.name.unwrap_or(tool.places.heading);
-            let is_ignored = ignores::is_ignored(&document, &rules::NAME_DUPLICATE, span.start);
+            let is_ignored = ignored.iter().any(|scope| scope.is_none_or(|scope| scope.contains(span.start)));
             (tool.name.clone(), span, repeated.filter(|_| !is_ignored))
         };
         CheckedDocument {
@@ -181,6 +183,8 @@ struct Reporter<'a> {
     blank: Vec<Span>,
     ignores: Vec<ignores::Ignore>,
     budget: CheckBudget,
+    /// The fields of an error that the text before the tools describes for all of them.
+    intro_names: Vec<&'static str>,
 }
 
 impl<'a> Reporter<'a> {

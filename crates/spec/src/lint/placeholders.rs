@@ -49,6 +49,9 @@ const OTHERS: &[&str] = &[
     "[Commonly, ",
 ];
 
+/// The brackets of a longer text are not those of a placeholder.
+const LONGEST: usize = 400;
+
 pub(super) fn is_placeholder(name: &str) -> bool {
     OWN.contains(&name) || OTHERS.iter().any(|other| name.starts_with(other))
 }
@@ -98,17 +101,19 @@ fn find(text: &str, within: Span) -> Vec<Span> {
     let mut found = Vec::new();
     let mut at = within.start;
     let bytes = text.as_bytes().get(..within.end).unwrap_or_default();
+    let last_close = text.get(at..within.end).and_then(|part| part.rfind("-->")).map_or(0, |found| at + found);
     while let Some(offset) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| b"[{<".contains(byte))) {
         at += offset;
         let rest = &text[at..within.end];
         let length = match bytes[at] {
             b'<' if rest.starts_with("<!--") => {
-                at += rest.find("-->").map_or(4, |close| close + 3);
+                let close = if at < last_close { rest.find("-->") } else { None };
+                at += close.map_or(4, |close| close + 3);
                 continue;
             }
             b'{' if rest.starts_with("{{") => OWN.iter().find(|own| rest.starts_with(**own)).map(|own| own.len()),
             b'[' if OTHERS.iter().any(|other| rest.starts_with(other)) => {
-                Some(rest.find(']').map_or(1, |close| close + 1))
+                Some(rest.bytes().take(LONGEST).position(|byte| byte == b']').map_or(1, |close| close + 1))
             }
             _ => None,
         };

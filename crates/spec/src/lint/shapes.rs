@@ -112,13 +112,16 @@ fn wrong_example(row: &FieldRow) -> Option<(&Cell, String)> {
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
         _ => return None,
     };
-    // Only a cell with a single value is checked; "`a` or `b`" is a sentence.
-    let raw = prose::uncode(said)?.trim();
+    // Only a cell with a single value is checked: in code, or JSON by itself; "`a` or `b`" is a sentence.
+    let code = prose::uncode(said);
+    let raw = code.unwrap_or(said).trim();
+    let is_word = |raw: &str| raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     let value: Value = match (serde_json::from_str(raw), raw) {
         (Ok(value), _) => value,
         (Err(_), "True" | "False") => Value::Bool(true),
         (Err(_), "None") => Value::Null,
-        (Err(_), _) => Value::String(raw.to_owned()),
+        (Err(_), _) if code.is_some() || is_word(raw) => Value::String(raw.to_owned()),
+        (Err(_), _) => return None,
     };
     // A bare word in code is a string, and so is a number where the type is string.
     let fits = types.iter().any(|name| match (*name, &value) {

@@ -60,10 +60,12 @@ fn each_row(reporter: &mut Reporter<'_>, table: &FieldTable, section: Section) {
         if let Some(cell) = &row.kind {
             match types::read(&cell.text) {
                 None => {
+                    let shown = clip(&cell.text.replace('`', ""));
+                    let meant = types::nearest(&shown).map(|name| format!("did you mean `{name}`? Otherwise "));
                     let message = format!(
-                        "`{}` is not a known type; use string, integer, number, boolean, object, \
+                        "`{shown}` is not a known type; {}use string, integer, number, boolean, null, object, \
                          array[TYPE] or enum[\"a\", \"b\"]",
-                        clip(&cell.text.replace('`', ""))
+                        meant.unwrap_or_default()
                     );
                     reporter.report(&rules::TYPE_UNKNOWN, cell.span, message);
                 }
@@ -79,10 +81,12 @@ fn each_row(reporter: &mut Reporter<'_>, table: &FieldTable, section: Section) {
                         }
                         None => {
                             let nearest = types::write(&reading.schema);
-                            let message = format!(
-                                "`{shown}` is not one of the standard's types; write `{nearest}` and the rest in the \
-                                 description or a JSON Schema"
-                            );
+                            let rest = match reading.schema.get("format").and_then(Value::as_str) {
+                                Some(format) => format!("`\"format\": \"{format}\"` in a JSON Schema"),
+                                None => "the rest in the description or a JSON Schema".to_owned(),
+                            };
+                            let message =
+                                format!("`{shown}` is not one of the standard's types; write `{nearest}`, and {rest}");
                             (message, None)
                         }
                     };
@@ -120,12 +124,13 @@ fn agreement(reporter: &mut Reporter<'_>, source: &SchemaSource, table: &FieldTa
     let none = serde_json::Map::new();
     let in_table = model::properties(&tabled).unwrap_or(&none);
     let in_schema = model::properties(schema).unwrap_or(&none);
+    let places = source.members();
     let table_required: HashSet<&str> = model::required(&tabled).into_iter().collect();
     let schema_required: HashSet<&str> = model::required(schema).into_iter().collect();
     for (name, property) in in_table {
         let Some(row) = by_name.get(name.as_str()) else { continue };
         let shown = clip(name);
-        let Some(other) = in_schema.get(name) else {
+        let Some(other) = in_schema.get(name).filter(|_| places.contains_key(name.as_str())) else {
             reporter.report(
                 &rules::TABLE_SCHEMA,
                 row.name_span,
@@ -157,7 +162,6 @@ fn agreement(reporter: &mut Reporter<'_>, source: &SchemaSource, table: &FieldTa
             reporter.report(&rules::TABLE_SCHEMA, span, message);
         }
     }
-    let places = source.members();
     for name in in_schema.keys().filter(|name| !in_table.contains_key(*name)) {
         let span = places.get(name.as_str()).copied().unwrap_or(table.header);
         let message = format!("the {noun} `{}` is in the JSON Schema, not in the table", clip(name));

@@ -1,10 +1,12 @@
 //! Building tools from the blocks of a Markdown text.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use sinew_tool::Audience;
 
 use super::blocks::{self, Block, BlockKind};
+use super::listed::{self, KnownNames};
 use super::names::{self, Confidence};
 use super::parts::{self, Piece, even, prose_of};
 use super::schemas::{self, SchemaReading};
@@ -28,6 +30,7 @@ pub(super) fn read(text: &str) -> Document {
     let version = intro.iter().find_map(|piece| piece.lines().iter().find_map(|line| version_at(text, *line)));
     document.intro = prose_of(text, &intro);
     let mut further: Vec<Piece> = Vec::new();
+    let mut ranges = Vec::new();
     for (index, start) in starts.iter().enumerate() {
         let next = starts.get(index + 1).map_or(blocks.len(), |next| next.block);
         let end = end_of(&blocks, start, next);
@@ -40,16 +43,22 @@ pub(super) fn read(text: &str) -> Document {
             spec.places.version = Some(*span);
         }
         document.tools.push(spec);
+        ranges.push(start.block..end);
         let outside = blocks[end..next].iter().filter(|block| !is_further(text, block));
         further.extend(outside.filter(|block| !matches!(block.kind, BlockKind::Comment)).map(Piece::of));
     }
     document.further = prose_of(text, &further);
-    for unread in unread {
-        document.problems.push(unread);
-    }
+    let mut known = KnownNames::default();
+    document.tools.iter().for_each(|tool| known.add(&tool.name));
+    starts.iter().for_each(|start| known.add(&start.name));
+    unread.iter().filter_map(|problem| names::tool(problem.span.of(text))).for_each(|(name, _)| known.add(&name));
+    document.problems.extend(unread);
     if document.tools.is_empty() {
         let lines = text_lines(&blocks);
         document.says_no_tools = lines.into_iter().find(|line| names::says_no_tools(line.of(text)));
+    }
+    if document.says_no_tools.is_none() {
+        document.problems.extend(listed::unread(text, &blocks, &ranges, known));
     }
     document
 }
@@ -115,13 +124,15 @@ fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Vec<Problem>)
             _ => unread.push(not_read(&start)),
         }
     }
-    unread.extend(untitled(text, blocks, &starts));
+    let untitled = untitled(text, blocks, &starts, &unread);
+    unread.extend(untitled);
     unread.sort_by_key(|problem| problem.span);
     (starts, unread)
 }
 
-/// Headings that are no names of tools although parameters are described right below them.
-fn untitled(text: &str, blocks: &[Block], starts: &[ToolHeading]) -> Vec<Problem> {
+/// Headings that are no names of tools, or too common a word, although parameters are described right below them.
+fn untitled(text: &str, blocks: &[Block], starts: &[ToolHeading], unread: &[Problem]) -> Vec<Problem> {
+    let reported: HashSet<usize> = unread.iter().map(|problem| problem.span.start).collect();
     let mut found = Vec::new();
     let mut inside = 0;
     let mut ahead = starts.iter().peekable();
@@ -134,12 +145,16 @@ fn untitled(text: &str, blocks: &[Block], starts: &[ToolHeading]) -> Vec<Problem
             break;
         }
         let title = words.of(text);
-        if index < inside || names::tool(title).is_some() || names::section(title).is_some() {
+        if index < inside || reported.contains(&words.start) || names::section(title).is_some() {
             continue;
         }
-        if describes_input(text, &blocks[index + 1..]) {
+        let below = &blocks[index + 1..];
+        let is_name = names::tool(title).is_some();
+        let own = below.iter().position(|block| matches!(block.kind, BlockKind::Heading { .. })).unwrap_or(below.len());
+        if describes_input(text, below) || is_name && looks_like_a_tool(text, &below[..own]) {
+            let why = if is_name { "it may be any word" } else { "it is not a name" };
             let message = format!(
-                "\"{}\" describes parameters and was not read as a tool, because it is not a name; write the heading as \
+                "\"{}\" describes parameters and was not read as a tool, because {why}; write the heading as \
                  `## Tool: `name``",
                 sinew_tool::text::clip(title)
             );
@@ -212,7 +227,8 @@ fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
         }
         BlockKind::Fence { body, .. } => {
             let body = body.of(text);
-            body.contains("inputSchema") || body.contains("parameters:") || body.contains("\"parameters\"")
+            let keys = ["inputSchema", "input_schema", "parameters:", "\"parameters\""];
+            keys.iter().any(|key| body.contains(key))
         }
         BlockKind::Prose(lines) => lines.iter().any(|line| {
             names::label(line.of(text).trim_start()).is_some_and(|(words, _)| names::section(words).is_some())
@@ -316,7 +332,8 @@ fn stated_version(text: &str, start: &ToolHeading, said: &[Piece], spec: &mut To
         let (value, at) = meta::version_within(line.of(text))?;
         Some((value.to_owned(), Span::new(line.start + at, line.start + at + value.len())))
     });
-    let found = inline.or_else(|| {
+    let tabled = || said.iter().find_map(|piece| version_in_table(text, piece));
+    let found = inline.or_else(tabled).or_else(|| {
         let words = start.words.of(text);
         // Text in backticks is the name, even if it looks like a version.
         let name_end = prose::first_code(words).and_then(|name| Some(words.find(name)? + name.len())).unwrap_or(0);
@@ -328,6 +345,17 @@ fn stated_version(text: &str, start: &ToolHeading, said: &[Piece], spec: &mut To
         spec.version = Some(value);
         spec.places.version = Some(span);
     }
+}
+
+/// The version below the title of its column: `| Version | Since |`.
+fn version_in_table(text: &str, piece: &Piece) -> Option<(String, Span)> {
+    let table = Table::of(text, &piece.kind, piece.span).filter(|table| table.columns().is_none())?;
+    let is_version = |title: &str| prose::unmark(title).eq_ignore_ascii_case("version");
+    let column = table.header.cells.iter().position(|cell| is_version(&cell.text))?;
+    let cell = table.rows.first()?.cells.get(column)?;
+    let value = meta::version(&cell.text)?;
+    let at = cell.span.start + cell.span.of(text).find(value)?;
+    Some((value.to_owned(), Span::new(at, at + value.len())))
 }
 
 fn version_at(text: &str, line: Span) -> Option<(String, Span)> {

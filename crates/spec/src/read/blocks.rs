@@ -77,6 +77,23 @@ pub(crate) fn cut(text: &str) -> (Vec<Block>, Vec<Unclosed>) {
     (cutter.blocks, unclosed)
 }
 
+/// The parts of a text that are fenced blocks.
+#[derive(Default)]
+pub(crate) struct Fences(Vec<Span>);
+
+impl Fences {
+    pub(crate) fn of(text: &str) -> Fences {
+        let (blocks, _) = cut(text);
+        let fences = blocks.iter().filter(|block| matches!(block.kind, BlockKind::Fence { .. }));
+        Fences(fences.map(|block| block.span).collect())
+    }
+
+    pub(crate) fn contains(&self, at: usize) -> bool {
+        let before = self.0.partition_point(|fence| fence.start <= at);
+        before > 0 && self.0[before - 1].contains(at)
+    }
+}
+
 /// The same text with `\n` for every lone `\r`, which pulldown-cmark does not take for a line ending
 /// everywhere. No byte changes its place.
 fn even(text: &str) -> std::borrow::Cow<'_, str> {
@@ -153,8 +170,15 @@ fn leaves(text: &str, lines: &[Span]) -> Vec<Leaf> {
                 }
             }
             Event::Start(Tag::HtmlBlock) if containers == 0 => {
-                let (first, last) = whole();
-                leaves.push(html(text, Span::new(lines[first].start, lines[last].end), first, last));
+                let (mut first, last) = whole();
+                if let Some((level, text)) = html_heading(text, lines[first]) {
+                    let kind = LeafKind::Heading { level, text };
+                    leaves.push(Leaf { first, last: first, kind, unclosed: None });
+                    first += 1;
+                }
+                if first <= last {
+                    leaves.push(html(text, Span::new(lines[first].start, lines[last].end), first, last));
+                }
             }
             _ => {
                 if let Some((_, words)) = &mut heading {
@@ -205,6 +229,17 @@ fn html(text: &str, span: Span, first: usize, last: usize) -> Leaf {
     let kind = if is_comment && body.ends_with("-->") { LeafKind::Comment } else { LeafKind::Html };
     let what = if is_comment { "comment" } else { "HTML element" };
     Leaf { first, last, kind, unclosed: is_open.then_some(what) }
+}
+
+/// The level and the words of a heading in HTML that fills a line: `<h3>read_file</h3>`.
+fn html_heading(text: &str, line: Span) -> Option<(usize, Span)> {
+    let words = line.of(text).trim();
+    let level = words.strip_prefix(['<'])?.strip_prefix(['h', 'H'])?.chars().next()?.to_digit(10)?;
+    let (open, inner) = (words.find('>')? + 1, words.rfind("</")?);
+    let closes = words[inner + 2..].trim_end_matches('>').eq_ignore_ascii_case(&format!("h{level}"));
+    let is_whole = (1..=6).contains(&level) && closes && words.ends_with('>') && open <= inner;
+    let start = line.start + (line.of(text).len() - line.of(text).trim_start().len());
+    is_whole.then(|| (level as usize, Span::new(start + open, start + inner)))
 }
 
 /// Neutralises the opening of an unclosed block, and all later ones that cannot be closed either:

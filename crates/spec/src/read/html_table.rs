@@ -1,4 +1,4 @@
-//! Tables and definition lists written in HTML, cell by cell.
+//! Tables, definition lists and headings written in HTML, cell by cell.
 
 use sinew_tool::finding::Span;
 
@@ -12,6 +12,12 @@ pub(super) fn rows(text: &str, block: Span) -> Vec<Row> {
 /// The definition lists in a block of HTML, a row for each term: the term and what explains it.
 pub(super) fn definitions(text: &str, block: Span) -> Vec<Row> {
     read(text, block, HtmlForm::Definitions)
+}
+
+/// The words of headings and of summaries of `<details>` in a block of HTML, with their places.
+pub(super) fn headings(text: &str, block: Span) -> Vec<(String, Span)> {
+    let rows = read(text, block, HtmlForm::Headings).into_iter();
+    rows.flat_map(|row| row.cells).map(|cell| (cell.text, cell.span)).collect()
 }
 
 fn read(text: &str, block: Span, form: HtmlForm) -> Vec<Row> {
@@ -52,6 +58,7 @@ pub(crate) fn untagged(html: &str) -> String {
 enum HtmlForm {
     Table,
     Definitions,
+    Headings,
 }
 
 struct Reader {
@@ -74,12 +81,14 @@ impl Reader {
         match (self.form, name.to_lowercase().as_str()) {
             (HtmlForm::Table, "tr") => self.open_row(open),
             (HtmlForm::Table, "td" | "th") | (HtmlForm::Definitions, "dd") => self.open_cell(open, end),
-            (HtmlForm::Definitions, "dt") => {
+            (HtmlForm::Definitions, "dt")
+            | (HtmlForm::Headings, "summary" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6") => {
                 self.open_row(open);
                 self.open_cell(open, end);
             }
             (HtmlForm::Table, "/td" | "/th" | "/tr" | "/table" | "table") => self.close_at(open),
             (HtmlForm::Definitions, "/dt" | "/dd" | "/dl" | "dl") => self.close_at(open),
+            (HtmlForm::Headings, "/summary" | "/h1" | "/h2" | "/h3" | "/h4" | "/h5" | "/h6") => self.close_at(open),
             (_, "code" | "/code") => self.words("`"),
             _ => self.words(" "),
         }

@@ -47,6 +47,11 @@ pub(crate) fn version_within(line: &str) -> Option<(&str, usize)> {
     None
 }
 
+/// The version that a cell of a table states.
+pub(crate) fn version(cell: &str) -> Option<&str> {
+    numbers(cell.trim_matches(['*', '_', '`', '"', ' ']))
+}
+
 /// `v1.2.3` in a heading.
 pub(crate) fn bare_version(words: &str) -> Option<(&str, usize)> {
     let mut at = 0;

@@ -6,11 +6,12 @@
 //!
 //! `blocks` splits the text, `names` recognises headings, `parts` sorts what is below one, `assemble`
 //! builds tools, `schemas` reads tables and schemas, `rows` their rows, `types` the names in type
-//! cells; `listing` reads the JSON formats.
+//! cells; `listed` finds tools that were not read; `listing` reads the JSON formats.
 
 mod assemble;
 pub(crate) mod blocks;
 pub(crate) mod html_table;
+mod listed;
 pub(crate) mod listing;
 pub(crate) mod meta;
 pub(crate) mod names;

@@ -18,30 +18,95 @@ pub(crate) enum Confidence {
 
 /// The tool that a heading begins.
 pub(crate) fn tool(words: &str) -> Option<(String, Confidence)> {
-    let words = without_number(words.trim());
-    if let Some(prefix) = words.get(..4).filter(|prefix| prefix.eq_ignore_ascii_case("tool")) {
-        let rest = words[prefix.len()..].trim_start();
-        let rest = match rest.strip_prefix(':') {
-            Some(rest) => rest.trim(),
-            None if rest.starts_with('`') => rest,
-            None => return None,
-        };
-        let name = prose::first_code(rest).unwrap_or(rest);
-        return Some((prose::one_line(name), Confidence::Explicit));
+    let plain = plain(words);
+    let words = without_number(&plain);
+    if let Some((kind, name)) = announced(words) {
+        return Some((prose::one_line(name), kind));
     }
     if words.starts_with('`') {
         let code = prose::first_code(words)?;
         let name = code.split('(').next().unwrap_or(code).trim();
         return (is_name(name) && !is_file(name)).then(|| (name.to_owned(), Confidence::Likely));
     }
-    // A signature is a name too: `move_home()`.
-    let words = words.split_once('(').filter(|(_, rest)| rest.ends_with(')')).map_or(words, |(name, _)| name);
-    let plain = is_name(words) && words.starts_with(|c: char| c.is_ascii_lowercase());
-    if !plain || is_file(words) || section(words).is_some() {
-        return None;
+    let (name, is_signature) = unsigned(words);
+    let is_plain = is_name(name) && name.starts_with(|c: char| c.is_ascii_lowercase());
+    if is_plain && !is_file(name) && section(name).is_none() {
+        let is_sure = is_signature || is_made_of_words(name);
+        return Some((name.to_owned(), if is_sure { Confidence::Likely } else { Confidence::Listed }));
     }
-    let confidence = if words.contains('_') { Confidence::Likely } else { Confidence::Listed };
-    Some((words.to_owned(), confidence))
+    // `Read a file (`read_file`)`
+    let last = words.trim_end_matches([')', ']', ' ']);
+    let code = last.strip_suffix('`')?.rsplit('`').next()?;
+    let name = code.split('(').next().unwrap_or(code).trim();
+    let is_meant = last.matches('`').count() == 2 && is_name(name) && is_made_of_words(name) && !is_file(name);
+    (is_meant && section(words).is_none()).then(|| (name.to_owned(), Confidence::Listed))
+}
+
+/// The words of a heading without what decorates them: tags, an anchor, a link, bold type, pictures in front.
+fn plain(words: &str) -> String {
+    let mut plain = if words.contains('<') { super::html_table::untagged(words) } else { words.to_owned() };
+    if let Some((before, _)) = plain.split_once("{#") {
+        plain = before.to_owned();
+    }
+    let mut words = plain.trim_start_matches(|c: char| !(c.is_ascii() || c.is_alphanumeric()) || c == ' ').trim_end();
+    if let Some(link) =
+        words.strip_prefix('[').and_then(|link| link.strip_suffix(')')).filter(|link| !link.contains(' '))
+    {
+        words = link.split_once("](").map_or(words, |(text, _)| text);
+    }
+    for mark in ["**", "__"] {
+        words = words.strip_prefix(mark).and_then(|inner| inner.strip_suffix(mark)).unwrap_or(words);
+    }
+    words.trim().to_owned()
+}
+
+/// `Tool: x`, `MCP Tool 2 - `x``, and with less confidence `Function: x`.
+fn announced(words: &str) -> Option<(Confidence, &str)> {
+    let cut = |words: &'_ str, prefix: &str| {
+        let is_prefix = words.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+        is_prefix.then_some(prefix.len())
+    };
+    let words = cut(words, "mcp ").map_or(words, |length| words[length..].trim_start());
+    let (kind, rest) = match cut(words, "tool") {
+        Some(length) => (Confidence::Explicit, &words[length..]),
+        None => {
+            let other = ["function", "method", "command", "action", "operation", "werkzeug", "outil", "herramienta"];
+            let length = other.iter().find_map(|prefix| cut(words, prefix))?;
+            (Confidence::Likely, &words[length..])
+        }
+    };
+    let numbered =
+        rest.trim_start().trim_start_matches('#').trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+    let (is_colon, rest) = match numbered.strip_prefix([':', '：']) {
+        Some(rest) => (true, rest.trim()),
+        None => (false, numbered.strip_prefix(['-', '–', '—', '.']).unwrap_or(numbered).trim()),
+    };
+    let code = prose::first_code(rest).filter(|_| is_colon || rest.starts_with('`'));
+    let is_sure = is_colon && kind == Confidence::Explicit;
+    let is_separated = is_colon || rest.len() < numbered.len();
+    let name = code.or_else(|| (is_sure || is_separated && is_name(rest) && is_made_of_words(rest)).then_some(rest))?;
+    Some((kind, if is_sure { name } else { unsigned(name).0 }))
+}
+
+/// The name of a signature (`f(a: string) -> object`) or of a title with a remark (`read_file - Reads a file`), and
+/// whether it is a signature.
+fn unsigned(words: &str) -> (&str, bool) {
+    if let Some((name, rest)) = words.split_once('(').filter(|(name, rest)| is_name(name) && rest.contains(')')) {
+        let after = rest.rsplit_once(')').map_or("", |(_, after)| after).trim();
+        let is_signature = after.is_empty() || after.starts_with(['-', '→', ':', '=', '–', '—']);
+        return if is_signature { (name, true) } else { (words, false) };
+    }
+    let remark = [" - ", " – ", " — ", ": "].iter().filter_map(|mark| words.find(mark)).min();
+    match remark.map(|at| &words[..at]).filter(|name| is_made_of_words(name)) {
+        Some(name) => (name, false),
+        None => (words, false),
+    }
+}
+
+/// `read_file` or `files.read`: prose has no such words.
+fn is_made_of_words(name: &str) -> bool {
+    let is_word = |part: &str| part.starts_with(|c: char| c.is_ascii_alphabetic());
+    is_name(name) && (name.contains('_') || name.contains('.') && name.split('.').all(is_word))
 }
 
 /// A heading without its number: `2. read_file`, `3.1) Tool: x`.
@@ -51,26 +116,47 @@ fn without_number(words: &str) -> &str {
     if is_numbered { rest.trim_start_matches([')', ' ']) } else { words }
 }
 
-/// Whether the tools of the document are listed below this heading.
+/// Whether the tools of the document are listed below this heading: "Available Tools", "Tools for files".
 pub(crate) fn lists_tools(words: &str) -> bool {
+    /// What is said of tools that others offer or that are not there.
+    const ABSENT: &[&str] = &[
+        "related",
+        "similar",
+        "planned",
+        "future",
+        "removed",
+        "external",
+        "required",
+        "development",
+        "build",
+        "third",
+        "no",
+        "without",
+        "using",
+        "adding",
+        "writing",
+        "how",
+    ];
+    /// What follows "tool" in a heading for all of them.
+    const WHOLE: &[&str] =
+        &["definitions", "reference", "specifications", "list", "overview", "catalog", "catalogue", "index", "summary"];
+    const OTHERS: &[&str] = &["werkzeuge", "outils", "herramientas", "ferramentas", "strumenti", "инструменты"];
     let words = words.to_lowercase();
-    let words = words.trim_start_matches(|c: char| !c.is_alphabetic());
-    matches!(
-        words,
-        "tools"
-            | "available tools"
-            | "tool definitions"
-            | "tool reference"
-            | "mcp tools"
-            | "tool specifications"
-            | "exposed tools"
-            | "tool list"
-            | "list of tools"
-            | "tools provided"
-            | "provided tools"
-            | "mcp tool definitions"
-            | "tools overview"
-    )
+    if ["工具", "ツール", "도구"].iter().any(|name| words.contains(name)) {
+        return words.chars().count() <= 12;
+    }
+    let words: Vec<&str> = words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words = if words.first().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
+        &words[1..]
+    } else {
+        &words
+    };
+    if words.len() > 5 || words.iter().any(|word| ABSENT.contains(word)) {
+        return false;
+    }
+    words.contains(&"tools")
+        || words.iter().any(|word| OTHERS.contains(word))
+        || words.windows(2).any(|pair| pair[0] == "tool" && WHOLE.contains(&pair[1]))
 }
 
 /// The section that a heading or a bold label begins, whatever its number and remarks.
@@ -273,6 +359,22 @@ mod tests {
             ("hash", Some(("hash", Confidence::Listed))),
             ("move_home()", Some(("move_home", Confidence::Likely))),
             ("move_home (old)", None),
+            ("f(a: string)", Some(("f", Confidence::Likely))),
+            ("set_color(room: string, hue: int = 0) -> object", Some(("set_color", Confidence::Likely))),
+            ("lamp.set", Some(("lamp.set", Confidence::Likely))),
+            ("read_file - Reads a file", Some(("read_file", Confidence::Likely))),
+            ("🔧 `a_tool`", Some(("a_tool", Confidence::Likely))),
+            ("**read_file**", Some(("read_file", Confidence::Likely))),
+            ("[read_file](#read_file)", Some(("read_file", Confidence::Likely))),
+            ("read_file {#read-file}", Some(("read_file", Confidence::Likely))),
+            ("<a id=\"x\"></a>read_file", Some(("read_file", Confidence::Likely))),
+            ("Read File (`read_file`)", Some(("read_file", Confidence::Listed))),
+            ("Tool 2 - `read_file`", Some(("read_file", Confidence::Explicit))),
+            ("MCP Tool: read_file", Some(("read_file", Confidence::Explicit))),
+            ("Function: `read_file`", Some(("read_file", Confidence::Likely))),
+            ("Using `config.toml`", None),
+            ("Toolbox", None),
+            ("Tool - overview", None),
             ("Tool Reference", None),
             ("Tools", None),
             ("Parameters", None),
@@ -282,6 +384,26 @@ mod tests {
         ] {
             let found = tool(words);
             assert_eq!(found.as_ref().map(|(name, confidence)| (name.as_str(), *confidence)), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn headings_above_tools_are_recognised() {
+        for words in [
+            "Tools",
+            "2. Available Tools",
+            "More tools",
+            "Tools for files",
+            "MCP Tool Definitions",
+            "🛠 Werkzeuge",
+            "工具列表",
+        ] {
+            assert!(lists_tools(words), "{words}");
+        }
+        for words in
+            ["Related tools", "Adding new tools", "Toolbox", "Tool", "How the tools of this module are built and run"]
+        {
+            assert!(!lists_tools(words), "{words}");
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) fn read_bullet(text: &str, line: Span) -> Option<FieldRow> {
 }
 
 /// What stands after a bullet or the number of an item.
-fn bulleted(item: &str) -> Option<&str> {
+pub(crate) fn bulleted(item: &str) -> Option<&str> {
     let digits = item.trim_start_matches(|c: char| c.is_ascii_digit());
     let marked =
         if digits.len() < item.len() { digits.strip_prefix(['.', ')']) } else { item.strip_prefix(['-', '*', '+']) };
@@ -312,7 +312,7 @@ fn home_of<'a, 'b>(schema: &'a mut Value, name: &'b str) -> Option<(&'a mut Map<
     Some((node.get_mut("properties")?.as_object_mut()?, rest))
 }
 
-fn property_of(row: &FieldRow) -> Value {
+pub(crate) fn property_of(row: &FieldRow) -> Value {
     let reading = row.kind.as_ref().and_then(|cell| types::read(&cell.text));
     let mut property = match reading.map(|reading| reading.schema) {
         Some(Value::Object(map)) => map,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::blocks::BlockKind;
 use super::parts::{Piece, prose_of};
-use super::places::{FieldRow, FieldTable, SchemaSource};
+use super::places::{FieldRow, FieldTable, Required, SchemaSource};
 use super::table::{Cell, Column, Table};
 use super::{html_table, prose, rows};
 use crate::json::{self, JsonNode};
@@ -45,8 +45,9 @@ pub(crate) fn take_definition(text: &str, parts: [&mut Vec<Piece>; 3]) -> Option
                 continue;
             }
             let Ok(mut reading) = json::read(text, *body) else { continue };
-            let node = reading.values.swap_remove(0);
-            let describes = node.get("inputSchema").or_else(|| node.get("parameters"));
+            let whole = reading.values.swap_remove(0);
+            let node = whole.get("function").cloned().unwrap_or(whole);
+            let describes = described_in(&node);
             if node.get("name").is_some()
                 && describes.is_some_and(|schema| matches!(schema.kind, json::JsonKind::Object(_)))
             {
@@ -56,6 +57,11 @@ pub(crate) fn take_definition(text: &str, parts: [&mut Vec<Piece>; 3]) -> Option
         }
     }
     None
+}
+
+/// The schema of the arguments in a definition.
+fn described_in(node: &JsonNode) -> Option<&JsonNode> {
+    ["inputSchema", "input_schema", "parameters"].iter().find_map(|key| node.get(key))
 }
 
 /// A definition in YAML, which is not supported: it is reported, so that its parameters are not lost silently.
@@ -107,7 +113,7 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
         removed = taken;
     }
     let defined = entry.and_then(|entry| match which {
-        SchemaRole::Input => entry.node.get("inputSchema").or_else(|| entry.node.get("parameters")),
+        SchemaRole::Input => described_in(&entry.node),
         SchemaRole::Output => entry.node.get("outputSchema"),
     });
     if place.table.is_none() && place.schema.is_none() && defined.is_none() {
@@ -132,9 +138,10 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
 /// Takes a table of parameters out of the prose, for tools that have no section for it.
 pub(crate) fn take_lone_table(text: &str, pieces: &mut Vec<Piece>) -> Option<Piece> {
     let index = pieces.iter().position(|piece| {
-        let columns = Table::of(text, &piece.kind, piece.span).and_then(|table| table.columns());
-        columns.is_some_and(|columns| {
-            [Column::Type, Column::Required, Column::Optional].iter().any(|column| columns.contains(column))
+        Table::of(text, &piece.kind, piece.span).is_some_and(|table| {
+            let columns = table.columns().unwrap_or_default();
+            let decides = |column: &Column| matches!(column, Column::Type | Column::Required | Column::Optional);
+            columns.iter().any(decides) || !columns.is_empty() && table.names_parameters()
         })
     })?;
     let piece = pieces[index].clone();
@@ -338,13 +345,39 @@ fn looks_like_a_schema(node: &JsonNode) -> bool {
             .is_some_and(|kind| is_type(kind) || (!kind.items().is_empty() && kind.items().iter().all(is_type)))
 }
 
-/// One schema from both descriptions: the schema if there is one, with the descriptions and examples
+/// Adds what only the table describes, unless the schema refuses it.
+fn add_rows(schema: &mut Value, table: &FieldTable) {
+    let is_closed = ["additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"];
+    if is_closed.iter().any(|key| schema.get(key).is_some_and(|rest| rest != &Value::Bool(true))) {
+        return;
+    }
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    let is_own = |row: &&FieldRow| !row.name.contains(['.', '[']);
+    let mut required = Vec::new();
+    for row in table.rows.iter().filter(is_own) {
+        if !properties.contains_key(&row.name) {
+            properties.insert(row.name.clone(), rows::property_of(row));
+            required.extend((row.required() == Required::Yes).then(|| json!(row.name)));
+        }
+    }
+    if !required.is_empty() {
+        match schema.get_mut("required").and_then(Value::as_array_mut) {
+            Some(names) => names.extend(required),
+            None => schema["required"] = Value::Array(required),
+        }
+    }
+}
+
+/// One schema from both descriptions: the schema if there is one, with the members, descriptions and examples
 /// that only the table gives; otherwise the table.
 fn merge(place: &SchemaSource) -> Option<Value> {
     let Some(node) = &place.schema else {
         return place.table.as_ref().map(rows::from_table).or_else(|| place.map.clone());
     };
     let mut schema = node.to_value();
+    if let Some(table) = &place.table {
+        add_rows(&mut schema, table);
+    }
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     if let (Some(properties), Some(table)) = (properties, &place.table) {
         for row in &table.rows {

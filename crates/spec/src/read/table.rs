@@ -66,6 +66,15 @@ impl Table {
         Some(Table { header, rows })
     }
 
+    /// Whether a title says that the table is about parameters, not about anything that has a name.
+    pub(crate) fn names_parameters(&self) -> bool {
+        self.header.cells.iter().any(|cell| {
+            let title = prose::unmark(&cell.text).to_lowercase();
+            let first = title.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+            matches!(first, "parameter" | "parameters" | "param" | "argument" | "arg" | "input" | "option" | "field")
+        })
+    }
+
     /// The meaning of the columns of a table that describes parameters or fields.
     pub(crate) fn columns(&self) -> Option<Vec<Column>> {
         columns(&self.header.cells, &self.rows)

@@ -29,6 +29,15 @@ pub fn standard_words(cell: &str, reading: &TypeReading) -> Option<String> {
     (keeps_all && read(&words).is_some_and(|again| again.schema == reading.schema)).then_some(words)
 }
 
+/// The known type whose name is most similar to an unknown one.
+pub fn nearest(word: &str) -> Option<&'static str> {
+    const NAMES: &[&str] = &[
+        "string", "integer", "number", "boolean", "null", "object", "array", "enum", "date", "datetime", "uri", "uuid",
+        "any",
+    ];
+    sinew_tool::spelling::nearest(word.trim(), NAMES.iter().copied())
+}
+
 fn read_type(text: &str, depth: usize, standard: &mut bool) -> Option<Value> {
     let text = text.trim();
     if depth > MAX_DEPTH || text.is_empty() || text.len() > 2000 {

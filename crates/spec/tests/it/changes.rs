@@ -552,3 +552,58 @@ fn assert_classes(pairs: &[(Second, &str, &str)]) {
     assert!(false_alarms.len() * 100 <= harmless * 3, "{}", false_alarms.join("\n\n"));
     assert!(undecided.len() * 100 <= total * 5, "{} undecided:\n{}", undecided.len(), undecided.join("\n\n"));
 }
+
+#[test]
+fn items_beside_unevaluated_items_are_compared_as_they_are_meant() {
+    let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
+    let list = |first: &[&Value], more: Value| {
+        let mut schema = json!({"type": "array", "prefixItems": first, "unevaluatedItems": false});
+        schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"type": "object", "properties": {"v": schema}})
+    };
+    let worst = |old: Value, new: Value| {
+        let tool = |schema| Tool::new("t", "Does it.", schema);
+        diff(&[tool(old)], &[tool(new)]).changes.iter().map(|change| change.impact).max()
+    };
+    let (one, two) = (&[&text][..], &[&text, &number][..]);
+    assert_eq!(worst(list(one, json!({})), list(two, json!({}))), Some(Impact::Additive));
+    assert_eq!(worst(list(two, json!({})), list(one, json!({}))), Some(Impact::Breaking));
+    let described = json!({"contains": {"type": "string"}});
+    assert_eq!(worst(list(one, described.clone()), list(two, described)), Some(Impact::Undecided));
+    let inside = json!({"allOf": [{"minItems": 1}]});
+    assert_eq!(worst(list(one, inside.clone()), list(two, inside)), Some(Impact::Undecided));
+}
+
+#[test]
+fn a_version_that_nobody_states_is_not_too_small() {
+    let document = |kind: &str, version: &str| {
+        Document::parse(&format!(
+            "# T\n\n## Tool: `t`\n\n{version}### 3. Input Schema (Parameters)\n\n| Parameter Name | Type | Required | \
+             Description | Example Value |\n|---|---|---|---|---|\n| `a` | `{kind}` | Yes | It. | — |\n"
+        ))
+    };
+    let unstated = diff_documents(&document("string", ""), &document("integer", ""));
+    assert_eq!((unstated.versions.len(), unstated.unannounced().count()), (0, 1));
+    let stated = diff_documents(&document("string", ""), &document("integer", "- **Version**: 1.0.1\n\n"));
+    assert_eq!(stated.too_small().count(), 1);
+    let enough = diff_documents(&document("string", ""), &document("integer", "- **Version**: 2.0.0\n\n"));
+    assert_eq!(enough.unannounced().count(), 0);
+}
+
+#[test]
+fn a_document_and_a_list_are_compared_by_what_both_can_state() {
+    let document = Document::parse(include_str!("cases/read_file.md"));
+    let tool = document.tools[0].to_tool();
+    let entry = |more: Value| {
+        let mut entry = json!({"name": tool.name, "description": tool.description, "inputSchema": *tool.input_schema});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Document::parse(&json!({"tools": [entry]}).to_string())
+    };
+    let same = diff_documents(&document, &entry(json!({})));
+    assert_eq!(same.changes, []);
+    assert!(same.not_compared.contains(&"security considerations") && same.not_compared.contains(&"output schemas"));
+    let other = diff_documents(&document, &entry(json!({"outputSchema": {"type": "object"}})));
+    assert!(other.changes.iter().any(|change| change.path.starts_with("/outputSchema")), "{:?}", other.changes);
+    let itself = diff_documents(&document, &document);
+    assert_eq!((itself.changes, itself.not_compared), (vec![], vec![]));
+}

@@ -292,3 +292,22 @@ fn the_page_in_html_keeps_what_stands_after_the_last_tool() {
         assert!(rendered.text.contains(kept), "{kept}: {}", rendered.text);
     }
 }
+
+#[test]
+fn a_row_that_only_the_table_has_becomes_part_of_the_schema() {
+    let text = include_str!("cases/read_file.md");
+    let row = "| `max_lines` | `integer` |";
+    assert!(text.contains(row));
+    let text =
+        text.replace(row, &format!("| `encoding` | `string` | Yes | How the text is encoded. | `\"utf-8\"` |\n{row}"));
+    let document = Document::parse(&text);
+    assert_eq!(document.tools[0].input["properties"]["encoding"]["type"], "string");
+    assert!(document.tools[0].input["required"].as_array().unwrap().contains(&"encoding".into()));
+    let findings = lint::check(&document, &LintConfig::default());
+    assert!(findings.iter().any(|finding| finding.rule.id == "table-schema"), "{findings:?}");
+    let rendered = print::render_document("Files", &document);
+    assert!(rendered.lost.is_empty() && !rendered.text.contains("Further sections"), "{}", rendered.text);
+    let again = Document::parse(&rendered.text);
+    assert_eq!(again.tools[0].input, document.tools[0].input);
+    assert!(lint::check(&again, &LintConfig::default()).iter().all(|finding| finding.rule.id != "table-schema"));
+}

@@ -90,6 +90,23 @@ fn hostile_schemas_are_checked_with_bounded_work() {
 }
 
 #[test]
+fn a_comment_that_ignores_is_read_once_for_all_tools() {
+    let tool = |index: usize| {
+        let ignored = if index < 100 { "<!-- sinew: ignore name-duplicate because both are old -->\n\n" } else { "" };
+        format!("## Tool: `t{index}`\n\n{ignored}### 3. Input Schema\n\n| a | b |\n|---|---|\n| x | y |\n\n")
+    };
+    let text = format!("# T\n\n{}", (0..900).map(tool).collect::<String>());
+    let mut config = LintConfig::default();
+    for rule in lint::RULES.iter().filter(|rule| rule.id != "name-duplicate") {
+        config.set(rule.id, "off").unwrap();
+    }
+    let checked = |path: &str| lint::CheckedDocument::new(path.to_owned(), Document::parse(&text), &config);
+    let mut documents = [checked("a.md"), checked("b.md")];
+    lint::report_repeated(&mut documents);
+    assert_eq!(documents.map(|document| document.findings.iter().count()), [0, 800]);
+}
+
+#[test]
 fn big_documents_are_read_in_bounded_time() {
     let tool = &GOOD[GOOD.find("## Tool:").unwrap()..];
     let many: String = (0..400).map(|index| tool.replace("read_text", &format!("tool_{index}"))).collect();

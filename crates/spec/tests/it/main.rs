@@ -12,5 +12,6 @@ mod meaning_pairs;
 mod report;
 mod rules;
 mod standard;
+mod unread;
 mod variance;
 mod work;

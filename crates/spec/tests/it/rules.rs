@@ -366,11 +366,52 @@ fn a_type_that_the_standard_cannot_express_is_not_fixed() {
         assert_eq!((fixed.edits, &fixed.text), (0, &text), "{cell}");
         let reported = fixed.findings.iter().find(|finding| finding.rule.id == "type-alias");
         assert!(
-            reported.is_some_and(|finding| finding.message.contains("description")),
+            reported.is_some_and(|finding| finding.message.contains("JSON Schema")),
             "{cell}: {:?}",
             fixed.findings
         );
     }
+}
+
+#[test]
+fn an_unknown_type_is_reported_with_the_one_that_was_meant() {
+    for (cell, expected) in [
+        ("strng", "did you mean `string`?"),
+        ("Integr", "did you mean `integer`?"),
+        ("RelayHandle", "is not a known type; use string, integer, number"),
+        ("datetime", "write `string`, and `\"format\": \"date-time\"` in a JSON Schema"),
+    ] {
+        let text = GOOD.replace("| `text` | `string` |", &format!("| `text` | `{cell}` |"));
+        let findings = lint::check(&Document::parse(&text), &LintConfig::default());
+        assert!(findings.iter().any(|finding| finding.message.contains(expected)), "{cell}: {findings:?}");
+    }
+}
+
+#[test]
+fn a_bare_value_in_an_example_cell_is_checked_and_a_sentence_is_not() {
+    let with = |cell: &str| found(&GOOD.replace("| `100` |", &format!("| {cell} |")));
+    assert_ne!(GOOD.replace("| `100` |", ""), GOOD);
+    for cell in ["1.5", "true", "ten", "`ten`", "\"10\"", "[1]"] {
+        assert!(with(cell).contains("example-type"), "{cell}");
+    }
+    for cell in ["10", "`10`", "1 to 5000", "`1` or `2`", "e.g. 10", "—"] {
+        assert!(!with(cell).contains("example-type"), "{cell}");
+    }
+}
+
+#[test]
+fn security_in_empty_words_is_reported_whatever_their_order() {
+    let start = GOOD.find("### 8.").unwrap();
+    let with = |words: &str| found(&format!("{}### 8. Security Considerations\n\n{words}\n", &GOOD[..start]));
+    for words in [
+        "This tool is secure and safe to use.",
+        "Please always be careful and follow the usual security practices with this tool.",
+        "- Inputs are validated.\n- Errors are handled properly.\n- Best practices apply.",
+    ] {
+        assert!(with(words).contains("security-boilerplate"), "{words}");
+    }
+    let words = "Paths are resolved and refused unless they lie below the workspace; links are not followed.";
+    assert!(!with(words).contains("security-boilerplate"), "{words}");
 }
 
 #[test]

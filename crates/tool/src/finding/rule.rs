@@ -41,6 +41,11 @@ impl Rule {
             quoted(self.good)
         )
     }
+
+    /// The same without marks.
+    pub fn explain_plainly(&self) -> String {
+        format!("{}. {}\n\nBad:\n\n{}\n\nGood:\n\n{}\n", self.title, self.why, self.bad, self.good)
+    }
 }
 
 /// A block that no fence inside it can end.

@@ -92,8 +92,10 @@ fn version(text: &str) -> Result<Version, CliError> {
 }
 
 fn people(comparison: &Comparison, package: Option<&PackageVersion>, printer: Printer) -> String {
+    let left_out = comparison.left_out().map(|says| format!("{}\n", printer.paint(TextStyle::Dim, &says)));
+    let left_out = left_out.unwrap_or_default();
     if comparison.changes.is_empty() {
-        return "No changes.\n".to_owned();
+        return format!("No changes.\n{left_out}");
     }
     let mut page = changes(&comparison.changes, printer);
     let _ = writeln!(page, "\nRequired bump: {}", printer.paint(TextStyle::Bold, comparison.bump.word()));
@@ -115,8 +117,12 @@ fn people(comparison: &Comparison, package: Option<&PackageVersion>, printer: Pr
         let says = "A tool that is gone has no version of its own to grow; the package's is checked with --old-version \
                     and --new-version.";
         let _ = writeln!(page, "{}", printer.paint(TextStyle::Dim, says));
+    } else if comparison.versions.is_empty() && comparison.changes.iter().any(|change| change.impact.may_break()) {
+        let says = "No version is stated, so nothing announces these changes; write `- **Version**: 2.0.0` under the \
+                    tool's heading, or pass --old-version and --new-version.";
+        let _ = writeln!(page, "{}", printer.paint(TextStyle::Dim, says));
     }
-    page
+    page + &left_out
 }
 
 /// Changes, a line each under the tool's name.

@@ -69,7 +69,9 @@ impl SpecText {
     /// The tools of a live device as a tool list.
     async fn device(device: &str, reach: &ReachArgs) -> Result<SpecText, CliError> {
         let mut client = GatewayTarget::find(reach)?.connect().await?;
-        let tools = of_device(&mut client, device).await?;
+        let mut tools = of_device(&mut client, device).await?;
+        // What the gateway adds for AI clients is not the device's.
+        tools.iter_mut().for_each(|tool| tool.simplified.clear());
         let bytes = format!("{:#}\n", json!({"tools": tools})).into_bytes();
         Ok(SpecText { path: format!("device:{device}"), file: None, bytes, too_large: None })
     }

@@ -62,7 +62,7 @@ pub(super) fn sarif(linter: &Linter, files: &[FileReport<'_>]) -> Value {
                 "id": rule.id,
                 "shortDescription": {"text": rule.title},
                 "fullDescription": {"text": rule.why},
-                "help": {"text": rule.explain(), "markdown": rule.explain()},
+                "help": {"text": rule.explain_plainly(), "markdown": rule.explain()},
                 "defaultConfiguration": {"level": level(rule.severity)},
             });
             if let Some(page) = &page {

@@ -1,0 +1,85 @@
+//! What two documents in different formats can both state. A document of eight sections says more than a tool list, and
+//! a list of an app or of a board less than one of a server; what only one of them can say is no change.
+
+use std::borrow::Cow;
+
+use sinew_tool::{Audience, Hints};
+
+use crate::model::ToolSpecification;
+use crate::read::{Document, Format};
+
+#[derive(Clone, Copy)]
+pub(super) struct Carried {
+    /// Errors, security, examples, and members that are not sections.
+    sections: bool,
+    output: bool,
+    hints: bool,
+    title: bool,
+    version: bool,
+}
+
+impl Carried {
+    pub(super) fn by(old: &Document, new: &Document) -> Carried {
+        if old.format == new.format {
+            return Carried { sections: true, output: true, hints: true, title: true, version: true };
+        }
+        let lists = [old, new].into_iter().filter(|document| document.format != Format::Markdown);
+        let sides: Vec<&Document> = lists.collect();
+        // What no tool of a list states, its dialect may have no member for.
+        let carried = |states: fn(&ToolSpecification) -> bool| sides.iter().all(|side| side.tools.iter().any(states));
+        Carried {
+            sections: false,
+            output: carried(|spec| spec.output.is_some()),
+            hints: carried(|spec| spec.hints != Hints::default() || spec.audience != Audience::default()),
+            title: carried(|spec| spec.title.is_some()),
+            version: carried(|spec| spec.version.is_some()),
+        }
+    }
+
+    /// The specification without what the other side cannot state.
+    pub(super) fn reduce<'a>(&self, spec: &'a ToolSpecification) -> Cow<'a, ToolSpecification> {
+        if self.sections {
+            return Cow::Borrowed(spec);
+        }
+        let mut spec = spec.clone();
+        // The section on idempotency is a hint of the tool.
+        spec.hints = if self.hints { spec.to_tool().hints } else { Hints::default() };
+        if !self.hints {
+            spec.audience = Audience::default();
+        }
+        spec.output = spec.output.filter(|_| self.output);
+        spec.title = spec.title.filter(|_| self.title);
+        spec.version = spec.version.filter(|_| self.version);
+        spec.errors.clear();
+        spec.idempotency.clear();
+        spec.security.clear();
+        spec.examples.clear();
+        spec.places.examples.clear();
+        spec.unknown.clear();
+        Cow::Owned(spec)
+    }
+
+    /// What is stated and was not compared.
+    pub(super) fn left_out(&self, old: &Document, new: &Document) -> Vec<&'static str> {
+        if self.sections {
+            return Vec::new();
+        }
+        type States = fn(&ToolSpecification) -> bool;
+        let parts: [(bool, &'static str, States); 8] = [
+            (self.version, "versions", |spec| spec.version.is_some()),
+            (self.title, "titles", |spec| spec.title.is_some()),
+            (self.output, "output schemas", |spec| spec.output.is_some()),
+            (self.hints, "hints", |spec| spec.to_tool().hints != Hints::default()),
+            (false, "error handling", |spec| !spec.errors.is_empty()),
+            (false, "usage examples", |spec| !spec.places.examples.is_empty()),
+            (false, "security considerations", |spec| !spec.security.is_empty()),
+            (false, "other members", |spec| !spec.unknown.is_empty()),
+        ];
+        let is_stated = |states: States| old.tools.iter().chain(&new.tools).any(states);
+        parts
+            .into_iter()
+            .filter(|(carried, _, states)| !carried && is_stated(*states))
+            .map(|(_, name, _)| name)
+            .collect()
+    }
+}

@@ -1,0 +1,243 @@
+//! Tools that a document only lists, in a table, in bullets or in another form that is not read as a tool: each is
+//! reported, so that none is lost silently.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::blocks::{Block, BlockKind};
+use super::names::{self, Confidence};
+use super::table::Table;
+use super::{Problem, html_table, prose, rows};
+use crate::json::{self, JsonNode};
+use crate::lint::rules;
+use sinew_tool::finding::Span;
+use sinew_tool::text::clip;
+
+/// Looks for names of tools in the blocks outside `tools`, the ranges of blocks that were read as tools under the
+/// names in `known`.
+pub(super) fn unread(text: &str, blocks: &[Block], tools: &[Range<usize>], known: KnownNames) -> Vec<Problem> {
+    let mut search = Search { text, known, found: Vec::new() };
+    let mut ahead = tools.iter().peekable();
+    let mut listed_below = None;
+    let mut is_announced = false;
+    for (index, block) in blocks.iter().enumerate() {
+        ahead.next_if(|tool| tool.end <= index);
+        let is_inside = ahead.peek().is_some_and(|tool| tool.contains(&index));
+        if let BlockKind::Heading { level, text: words } = block.kind {
+            let title = words.of(text);
+            if names::is_further(title) {
+                break;
+            }
+            if listed_below.is_some_and(|below| level <= below) {
+                listed_below = None;
+            }
+            if names::lists_tools(title) {
+                listed_below = Some(level);
+            } else if names::section(title).is_some() {
+                listed_below = None;
+            }
+            continue;
+        }
+        search.headings(block);
+        if !is_inside {
+            search.block(block, listed_below.is_some() || std::mem::take(&mut is_announced));
+            is_announced = announces_tools(text, block);
+        }
+    }
+    search.found
+}
+
+/// "The server has these tools:"
+fn announces_tools(text: &str, block: &Block) -> bool {
+    let BlockKind::Prose(lines) = &block.kind else { return false };
+    lines.last().is_some_and(|line| says_tools(line.of(text)))
+}
+
+fn says_tools(line: &str) -> bool {
+    let line = line.trim_end().trim_end_matches('*');
+    let is_opening = line.ends_with([':', '：']);
+    is_opening && line.split(|c: char| !c.is_alphanumeric()).any(|word| word.eq_ignore_ascii_case("tools"))
+}
+
+/// The names of tools that need no further word.
+#[derive(Default)]
+pub(super) struct KnownNames {
+    /// As they are, and without the module in front of them.
+    names: HashSet<String>,
+    /// Those that have no module in front.
+    bare: HashSet<String>,
+}
+
+impl KnownNames {
+    pub(super) fn add(&mut self, name: &str) {
+        match name.rsplit_once(['.', '/']) {
+            Some((_, short)) => self.names.insert(short.to_owned()),
+            None => self.bare.insert(name.to_owned()),
+        };
+        self.names.insert(name.to_owned());
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        let short = name.rsplit(['.', '/']).next().unwrap_or_default();
+        self.names.contains(name) || self.bare.contains(short)
+    }
+}
+
+struct Search<'a> {
+    text: &'a str,
+    known: KnownNames,
+    found: Vec<Problem>,
+}
+
+impl Search<'_> {
+    fn report(&mut self, name: &str, span: Span) {
+        if self.known.contains(name) {
+            return;
+        }
+        self.known.add(name);
+        let name = clip(name);
+        let message = format!(
+            "`{name}` looks like a tool and was not read, because it has no heading of its own; describe it below \
+             `## Tool: `{name}``"
+        );
+        self.found.push(Problem { rule: &rules::TOOL_UNREAD, span, message });
+    }
+
+    /// Headings where Markdown has none of its own: in quotes, in lists, and as the summary of `<details>`.
+    fn headings(&mut self, block: &Block) {
+        let sure = |words: &str| names::tool(words).filter(|(_, confidence)| *confidence != Confidence::Listed);
+        match &block.kind {
+            BlockKind::Prose(lines) => {
+                for line in lines {
+                    let words = line.of(self.text).trim_start_matches(|c: char| c == '>' || c.is_whitespace());
+                    let words = rows::bulleted(words).unwrap_or(words);
+                    if prose::is_heading(words)
+                        && let Some((name, _)) = sure(words.trim_matches(['#', ' ', '\t']))
+                    {
+                        self.report(&name, *line);
+                    }
+                }
+            }
+            BlockKind::Html => {
+                for (words, span) in html_table::headings(self.text, block.span) {
+                    if let Some((name, _)) = sure(&words) {
+                        self.report(&name, span);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn block(&mut self, block: &Block, is_list: bool) {
+        match &block.kind {
+            BlockKind::Prose(lines) => self.lines(lines, is_list),
+            BlockKind::Table(_) | BlockKind::Html => {
+                if let Some(table) = Table::of(self.text, &block.kind, block.span) {
+                    self.table(&table, is_list);
+                } else if is_list {
+                    for term in html_table::definitions(self.text, block.span) {
+                        let name = term.cells.first().and_then(|cell| Some((cell.span, named(&cell.text)?)));
+                        name.into_iter().for_each(|(span, name)| self.report(&name, span));
+                    }
+                }
+            }
+            BlockKind::Fence { body, .. } => self.definitions(*body),
+            BlockKind::Heading { .. } | BlockKind::Comment => {}
+        }
+    }
+
+    /// Bullets in a list of tools, and names in bold type alone on a line.
+    fn lines(&mut self, lines: &[Span], is_list: bool) {
+        let mut is_list = is_list;
+        let mut outer: Option<usize> = None;
+        for line in lines {
+            let words = line.of(self.text);
+            let body = words.trim_start();
+            let indent = words.len() - body.len();
+            let Some(item) = rows::bulleted(body) else {
+                let bold =
+                    body.trim_end().trim_end_matches(':').strip_prefix("**").and_then(|bold| bold.strip_suffix("**"));
+                if let Some(name) = bold.and_then(named) {
+                    self.report(&name, *line);
+                }
+                is_list |= says_tools(body);
+                continue;
+            };
+            // What is further inside a tool's bullet describes it, and a bullet with a type is a parameter.
+            let is_part = outer.is_some_and(|outer| indent > outer) || rows::read_bullet(self.text, *line).is_some();
+            if !is_list || is_part {
+                continue;
+            }
+            if let Some(name) = leading_name(item) {
+                outer = Some(indent);
+                self.report(&name, *line);
+            }
+        }
+    }
+
+    /// A table with a column of tools.
+    fn table(&mut self, table: &Table, is_list: bool) {
+        let Some(column) = table.header.cells.iter().position(|cell| heads_tools(&cell.text, is_list)) else { return };
+        for cell in table.rows.iter().filter_map(|row| row.cells.get(column)) {
+            let names: Vec<&str> = match cell.text.matches('`').count() {
+                0..=2 => vec![cell.text.as_str()],
+                _ => cell.text.split('`').skip(1).step_by(2).collect(),
+            };
+            for name in names.into_iter().filter_map(named_any) {
+                self.report(&name, cell.span);
+            }
+        }
+    }
+
+    /// Definitions in JSON that stand below no tool's heading.
+    fn definitions(&mut self, body: Span) {
+        let json = body.of(self.text);
+        let defines = ["\"inputSchema\"", "\"input_schema\"", "\"parameters\""].iter().any(|key| json.contains(key));
+        if !defines || !json.contains("\"name\"") {
+            return;
+        }
+        let Ok(reading) = json::read(self.text, body) else { return };
+        for value in &reading.values {
+            let value = value.get("result").unwrap_or(value);
+            let list = value.get("tools").or_else(|| value.get("functions")).unwrap_or(value);
+            let alone = std::slice::from_ref(value);
+            for entry in if list.items().is_empty() { alone } else { list.items() } {
+                let entry = entry.get("function").unwrap_or(entry);
+                let is_defined =
+                    ["inputSchema", "input_schema", "parameters"].iter().any(|key| entry.get(key).is_some());
+                if let Some((node, name)) = entry.get("name").and_then(|node| Some((node, JsonNode::as_str(node)?)))
+                    && is_defined
+                {
+                    self.report(name, node.span);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the column below this title names tools; in a list of tools "Name" does.
+fn heads_tools(title: &str, is_list: bool) -> bool {
+    match prose::unmark(title).to_lowercase().as_str() {
+        "tool" | "tools" | "tool name" | "mcp tool" | "mcp tools" | "tool id" | "werkzeug" | "outil"
+        | "herramienta" | "工具" | "ツール" => true,
+        "name" | "function" | "command" | "method" | "action" | "operation" | "endpoint" => is_list,
+        _ => false,
+    }
+}
+
+/// A name in code, or one that prose would not have.
+fn named(words: &str) -> Option<String> {
+    names::tool(words).filter(|(_, confidence)| *confidence != Confidence::Listed).map(|(name, _)| name)
+}
+
+fn named_any(words: &str) -> Option<String> {
+    names::tool(words).map(|(name, _)| name)
+}
+
+/// The name at the beginning of a bullet: `` `read_file`: Reads a file ``.
+fn leading_name(item: &str) -> Option<String> {
+    let end = item.find([':', '：', '–', '—', '(']).or_else(|| item.find(" - ")).unwrap_or(item.len());
+    let link = item.starts_with('[').then(|| item.find(')')).flatten().map(|close| close + 1);
+    named(item[..link.unwrap_or(end)].trim())
+}

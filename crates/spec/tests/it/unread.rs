@@ -1,0 +1,133 @@
+//! Tools that are written in other forms: each is read, or a finding names it.
+
+use sinew_spec::Document;
+use sinew_spec::lint::{self, LintConfig};
+
+const READ: &str = "\
+# Lamps - MCP Tool Specification
+
+## Tool: `lamp.on`
+
+### 3. Input Schema (Parameters)
+
+| Parameter Name | Type | Required | Description | Example Value |
+|---|---|---|---|---|
+| `room` | `string` | Yes | The room. | `\"hall\"` |
+
+";
+
+/// The tools of a text beside the one that is read, and those that findings name, with their lines.
+fn seen(text: &str) -> (Vec<String>, Vec<(String, usize)>) {
+    let document = Document::parse(text);
+    let findings = lint::check(&document, &LintConfig::default());
+    let unread = findings.iter().filter(|finding| finding.rule.id == "tool-unread").map(|finding| {
+        let name = finding.message.split(['`', '"']).nth(1).unwrap_or_default();
+        (name.to_owned(), finding.place.line().unwrap())
+    });
+    let names = document.tools.iter().map(|tool| tool.name.clone()).filter(|name| name != "lamp.on");
+    (names.collect(), unread.collect())
+}
+
+#[test]
+fn headings_in_other_styles_are_read() {
+    let body = "Dims.\n\n**Parameters**:\n- `level` (integer, required): How much.\n";
+    for heading in [
+        "### dim_it(level: integer) -> object",
+        "### `dim_it(level)`",
+        "### 🔧 `dim_it`",
+        "### **dim_it**",
+        "### [dim_it](#dim_it)",
+        "### dim_it {#dim}",
+        "### <a id=\"dim\"></a>dim_it",
+        "### Dim a lamp (`dim_it`)",
+        "### dim_it - Dims a lamp",
+        "### 2.1 dim_it",
+        "### Tool 2: dim_it",
+        "### MCP Tool: `dim_it`",
+        "### Function: `dim_it`",
+        "<h3>dim_it</h3>",
+        "<h3 class=\"tool\"><code>dim_it</code></h3>",
+        "dim_it\n------",
+    ] {
+        for end in ["\n", "\r\n"] {
+            let text = format!("{READ}## More tools\n\n{heading}\n\n{body}").replace('\n', end);
+            assert_eq!(seen(&text), (vec!["dim_it".to_owned()], vec![]), "{heading}");
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_is_only_listed_is_named_with_its_line() {
+    for listed in [
+        "## More tools\n\n| Tool | Description |\n|---|---|\n| `dim_it` | Dims. |\n",
+        "## More tools\n\n| # | Name | Description |\n|---|---|---|\n| 1 | dim_it | Dims. |\n",
+        "## Notes\n\n| Tool | Description |\n|---|---|\n| **dim_it** | Dims. |\n",
+        "## Tools\n\n<table><tr><th>Tool</th><th>Does</th></tr>\n<tr><td><code>dim_it</code></td><td>Dims.</td></tr></table>\n",
+        "## More tools\n\n- `dim_it`: Dims.\n  - `level` (integer): How much.\n",
+        "## More tools\n\n* **dim_it** - Dims.\n",
+        "## More tools\n\n1. dim_it: Dims.\n",
+        "## More tools\n\n- Lamps\n  - `dim_it`: Dims.\n",
+        "## Notes\n\nThere are further tools:\n\n- `dim_it`: Dims.\n",
+        "## More tools\n\n**`dim_it`**\n\nDims.\n",
+        "## More tools\n\n<dl>\n<dt>dim_it</dt>\n<dd>Dims.</dd>\n</dl>\n",
+        "## More tools\n\n<details>\n<summary>dim_it</summary>\n\nDims.\n\n</details>\n",
+        "## More tools\n\n> ### dim_it\n>\n> Dims.\n",
+        "## More tools\n\n- ### dim_it\n\n  Dims.\n",
+        "## More tools\n\n### dim_it\n\nDims.\n",
+        "## More tools\n\n### dim.it\n\nDims.\n",
+        "## More tools\n\n### dim_it(level: integer)\n\nDims.\n",
+        "## More\n\n```json\n{\"tools\": [\n{\"name\": \"dim_it\", \"inputSchema\": {\"type\": \"object\"}}]}\n```\n",
+        "## More\n\n```json\n[{\"type\": \"function\", \"function\": {\n\"name\": \"dim_it\", \"parameters\": {}}}]\n```\n",
+        "## 工具\n\n- `dim_it`：调光\n",
+        "## Werkzeuge\n\n| Werkzeug | Zweck |\n|---|---|\n| `dim_it` | Dimmt. |\n",
+    ] {
+        for text in [format!("{READ}{listed}"), format!("{READ}{listed}").replace('\n', "\r\n")] {
+            let line = text.lines().position(|line| line.contains("dim_it") || line.contains("dim.it")).unwrap() + 1;
+            let (tools, unread) = seen(&text);
+            assert_eq!(tools, [] as [&str; 0], "{listed}");
+            let names: Vec<(String, usize)> =
+                unread.into_iter().map(|(name, line)| (name.replace('.', "_"), line)).collect();
+            assert_eq!(names, [("dim_it".to_owned(), line)], "{listed}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_tool_or_is_read_elsewhere_is_not_named() {
+    for other in [
+        "## Overview of tools\n\n| Tool | Does |\n|---|---|\n| `lamp.on` | Switches on. |\n| `on` | The same. |\n",
+        "## Tools\n\n- [lamp.on](#lamp-on)\n- [Errors](#errors)\n- [overview](#overview)\n",
+        "## Related tools\n\n- `jq`: reads JSON.\n",
+        "## Errors\n\n- `not_found`: no such lamp.\n",
+        "## Notes\n\n| Setting | Value |\n|---|---|\n| `max_rooms` | 12 |\n",
+        "## Notes\n\n**Important**\n\nWords.\n",
+        "## Example\n\n```json\n{\"name\": \"hall\", \"level\": 3}\n```\n",
+    ] {
+        assert_eq!(seen(&format!("{READ}{other}")), (vec![], vec![]), "{other}");
+    }
+}
+
+#[test]
+fn a_common_word_above_parameters_is_reported() {
+    let text =
+        format!("{READ}## Appendix\n\n### blink\n\n<dl><dt>times</dt><dd>How many (integer, required)</dd></dl>\n");
+    assert_eq!(seen(&text).1, [("blink".to_owned(), 13)]);
+}
+
+#[test]
+fn a_version_below_a_title_of_its_column_is_read() {
+    let text = READ.replace("### 3.", "| Version | Since |\n|---|---|\n| 1.4.0 | 2024 |\n\n### 3.");
+    assert_eq!(Document::parse(&text).tools[0].version.as_deref(), Some("1.4.0"));
+}
+
+#[test]
+fn definitions_of_other_programs_are_read() {
+    for definition in [
+        r#"{"type": "function", "function": {"name": "dim_it", "parameters": {"type": "object", "properties": {"level": {}}}}}"#,
+        r#"{"name": "dim_it", "input_schema": {"type": "object", "properties": {"level": {}}}}"#,
+    ] {
+        let document = Document::parse(&format!("# T\n\n### dim_it\n\nDims.\n\n```json\n{definition}\n```\n"));
+        let parameters: Vec<_> = document.tools[0].parameters().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(parameters, ["level"], "{definition}");
+    }
+}
