@@ -71,7 +71,7 @@ impl Carried {
             (self.output, "output schemas", |spec| spec.output.is_some()),
             (self.hints, "hints", |spec| spec.to_tool().hints != Hints::default()),
             (false, "error handling", |spec| !spec.errors.is_empty()),
-            (false, "usage examples", |spec| !spec.places.examples.is_empty()),
+            (false, "usage examples", has_own_examples),
             (false, "security considerations", |spec| !spec.security.is_empty()),
             (false, "other members", |spec| !spec.unknown.is_empty()),
         ];
@@ -82,4 +82,9 @@ impl Carried {
             .map(|(_, name, _)| name)
             .collect()
     }
+}
+
+/// Whether there are examples that were not made from the schema.
+fn has_own_examples(spec: &ToolSpecification) -> bool {
+    !spec.places.examples.is_empty() && spec.examples != ToolSpecification::from_tool(&spec.to_tool()).examples
 }
