@@ -157,9 +157,7 @@ pub(super) fn certificate(directory: &Path, config: &GatewayConfig) -> DoctorChe
     hosts.extend([config.listen, config.devices].iter().filter(|address| is_open(address)).map(|a| a.ip().to_string()));
     let problems = identity.problems(&hosts, tls::now());
     match problems.is_empty() {
-        true => {
-            DoctorCheck::ok(NAME, format!("{}, fingerprint {}", cert.display(), in_groups(&identity.fingerprint())))
-        }
+        true => DoctorCheck::ok(NAME, format!("{}, fingerprint {}", cert.display(), in_groups(identity.fingerprint()))),
         false => DoctorCheck::problem(NAME, format!("{} {}", cert.display(), problems.join("; it ")), remedy),
     }
 }
