@@ -179,6 +179,7 @@ impl AppDevice {
         if let Ok(free) = self.screen.try_lock() {
             return free;
         }
+        caller.turn_awaited();
         let turn = self.screen.lock().await;
         caller.turn_came();
         turn

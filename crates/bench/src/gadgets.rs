@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::load::{bench_error, percentile};
 use crate::process::{self, Process, Scratch, TOKEN};
 use crate::report::{Figure, Report};
-use crate::{BenchPlan, Error, in_thread, ready_boards, request, servers};
+use crate::{BenchPlan, Error, alternate, ready_boards, request, servers};
 
 /// The first servers, which allocate what all of them share.
 const FIRST: u32 = 16;
@@ -71,7 +71,7 @@ async fn over_http(plan: &BenchPlan, url: &str, folder: &Path, report: &mut Repo
     let stream = TcpStream::connect(board).await.map_err(|error| bench_error(format!("{url}: {error}")))?;
     stream.set_nodelay(true).map_err(|error| bench_error(format!("{url}: {error}")))?;
     let mut bare = BareHttp { stream, board, buffer: Vec::new() };
-    let times = alternate(plan, &gateway, "temperature", async || bare.call().await).await?;
+    let times = medians(plan, &gateway, "temperature", async || bare.call().await).await?;
     gateway.stop().await;
     let (ours, theirs) = times;
     report.push(Figure::plain("http_bare_us", "a board called over HTTP by a bare client, median", theirs, "µs"));
@@ -79,32 +79,17 @@ async fn over_http(plan: &BenchPlan, url: &str, folder: &Path, report: &mut Repo
     Ok(())
 }
 
-/// Medians in µs of calls through the gateway and of bare ones, in rounds that alternate.
-async fn alternate(
+/// Medians in µs of calls through the gateway and of bare ones.
+async fn medians(
     plan: &BenchPlan,
     gateway: &Process,
     tool: &str,
-    mut bare: impl AsyncFnMut() -> Result<(), Error>,
+    bare: impl AsyncFnMut() -> Result<(), Error>,
 ) -> Result<(f64, f64), Error> {
     let address = gateway.address()?;
     ready_boards(address, 1).await?;
     let call = request::call(address, TOKEN, tool, json!({}));
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    // The first round warms up and is not counted.
-    for round in 0..=plan.rounds {
-        let tally = in_thread(address, vec![call.clone()], plan.time).await?;
-        let mut straight = Vec::new();
-        let end = Instant::now() + plan.time;
-        while Instant::now() < end {
-            let sent = Instant::now();
-            bare().await?;
-            straight.push(sent.elapsed().as_nanos() as f64 / 1e3);
-        }
-        if round > 0 {
-            ours.extend(tally.latencies);
-            theirs.extend(straight);
-        }
-    }
+    let (mut ours, mut theirs) = alternate(plan, address, call, bare).await?;
     Ok((percentile(&mut ours, 0.5), percentile(&mut theirs, 0.5)))
 }
 
@@ -158,7 +143,7 @@ async fn over_a_line(plan: &BenchPlan, folder: &Path, report: &mut Report) -> Re
     let port = std::fs::OpenOptions::new().read(true).write(true).open(&paths[1]).map_err(failed)?;
     let mut writer = port.try_clone().map_err(failed)?;
     let mut reader = BufReader::new(port);
-    let (ours, theirs) = alternate(plan, &gateway, "get_light", async || {
+    let (ours, theirs) = medians(plan, &gateway, "get_light", async || {
         // Blocks this task alone: the board at the other end is served by another thread.
         tokio::task::block_in_place(|| {
             writeln!(writer, "{}", call_message("get_light")).map_err(failed)?;
@@ -206,7 +191,7 @@ async fn over_a_broker(plan: &BenchPlan, folder: &Path, report: &mut Report) -> 
     );
     let (gateway, _) = gateway(folder, &text).await?;
     let mut bare = connect(&address, "stat/bare").await?;
-    let (ours, theirs) = alternate(plan, &gateway, "power", async || {
+    let (ours, theirs) = medians(plan, &gateway, "power", async || {
         bare.publish(&publication("cmnd/bare", "ON"));
         loop {
             if let BrokerPacket::Publish(_) = bare.next().await.map_err(lost)? {

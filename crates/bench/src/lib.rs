@@ -314,21 +314,7 @@ async fn latency(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Re
     let (board, direct) = tokio::join!(process::boards(&url, 1, 1), direct::Direct::accept(&listener));
     let (board, mut direct) = (board?, direct?);
 
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for round in 0..=plan.rounds {
-        let tally = in_thread(address, vec![call.clone()], plan.time).await?;
-        let mut straight = Vec::new();
-        let end = Instant::now() + plan.time;
-        while Instant::now() < end {
-            let sent = Instant::now();
-            direct.call(TOOL).await?;
-            straight.push(sent.elapsed().as_nanos() as f64 / 1e3);
-        }
-        if round > 0 {
-            ours.extend(tally.latencies);
-            theirs.extend(straight);
-        }
-    }
+    let (mut ours, mut theirs) = alternate(plan, address, call, async || direct.call(TOOL).await).await?;
     for process in [gateway, boards, board] {
         process.stop().await;
     }
@@ -341,25 +327,57 @@ async fn latency(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Re
     Ok(())
 }
 
-/// The memory of each further board, after the first ones have allocated what all of them share.
-async fn memory(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
-    const FIRST: u32 = 32;
-    let gateway = process::gateway(&scratch.folder("memory")).await?;
-    let address = gateway.address()?;
-    let first = process::boards(gateway.devices_url(), 1, FIRST).await?;
-    joined(address, 1, FIRST).await?;
-    settled(address).await?;
-    let before = gateway.resident()?;
-    let further = process::boards(gateway.devices_url(), FIRST + 1, plan.boards).await?;
-    joined(address, FIRST + 1, plan.boards).await?;
-    settled(address).await?;
-    let each = gateway.resident()?.saturating_sub(before) as f64 / f64::from(plan.boards) / 1024.0;
-    for process in [first, further, gateway] {
-        process.stop().await;
+/// The times in µs of a call through the gateway and of a direct one, in rounds that alternate.
+async fn alternate(
+    plan: &BenchPlan,
+    address: SocketAddr,
+    call: Vec<u8>,
+    mut direct: impl AsyncFnMut() -> Result<(), Error>,
+) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    // The first round warms up and is not counted.
+    for round in 0..=plan.rounds {
+        let tally = in_thread(address, vec![call.clone()], plan.time).await?;
+        let mut straight = Vec::new();
+        let end = Instant::now() + plan.time;
+        while Instant::now() < end {
+            let sent = Instant::now();
+            direct().await?;
+            straight.push(sent.elapsed().as_nanos() as f64 / 1e3);
+        }
+        if round > 0 {
+            ours.extend(tally.latencies);
+            theirs.extend(straight);
+        }
     }
+    Ok((ours, theirs))
+}
+
+async fn memory(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+    let gateway = process::gateway(&scratch.folder("memory")).await?;
+    let each = memory_of_each(&gateway, gateway.devices_url(), plan.boards).await?;
+    gateway.stop().await;
     let label = format!("memory for each of {} idle boards", plan.boards);
     report.push(Figure::at_most("board_kib", &label, each, "KiB", 8.0));
     Ok(())
+}
+
+/// The memory of each further board in KiB, after the first ones have allocated what all of them share.
+async fn memory_of_each(gateway: &Process, url: &str, boards: u32) -> Result<f64, Error> {
+    const FIRST: u32 = 32;
+    let address = gateway.address()?;
+    let first = process::boards(url, 1, FIRST).await?;
+    joined(address, 1, FIRST).await?;
+    settled(address).await?;
+    let before = gateway.resident()?;
+    let further = process::boards(url, FIRST + 1, boards).await?;
+    joined(address, FIRST + 1, boards).await?;
+    settled(address).await?;
+    let each = gateway.resident()?.saturating_sub(before) as f64 / f64::from(boards) / 1024.0;
+    for process in [first, further] {
+        process.stop().await;
+    }
+    Ok(each)
 }
 
 /// Waits until these boards are known, one small question each: a list of all of them would leave its own mark

@@ -22,7 +22,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, accept_async, connect_a
 use crate::load::{bench_error, percentile};
 use crate::process::{self, Process, Scratch, TOKEN};
 use crate::report::{Figure, Report};
-use crate::{BenchPlan, Error, joined, settled};
+use crate::{BenchPlan, Error, memory_of_each};
 
 /// Conversations at once.
 const CONVERSATIONS: usize = 50;
@@ -77,24 +77,13 @@ async fn frames(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Res
 
 /// The memory of boards that are silent, with and without a relay.
 async fn idle_boards(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
-    const FIRST: u32 = 32;
     let (voice, _server) = echo_server().await?;
     let plain = process::gateway(&scratch.folder("voice-none")).await?;
     let relaying = relaying_gateway(scratch, "voice-idle", &voice).await?;
     let mut each = Vec::new();
     for gateway in [plain, relaying] {
-        let address = gateway.address()?;
-        let first = process::boards(gateway.mqtt_url(), 1, FIRST).await?;
-        joined(address, 1, FIRST).await?;
-        settled(address).await?;
-        let before = gateway.resident()?;
-        let further = process::boards(gateway.mqtt_url(), FIRST + 1, plan.boards).await?;
-        joined(address, FIRST + 1, plan.boards).await?;
-        settled(address).await?;
-        each.push(gateway.resident()?.saturating_sub(before) as f64 / f64::from(plan.boards) / 1024.0);
-        for process in [first, further, gateway] {
-            process.stop().await;
-        }
+        each.push(memory_of_each(&gateway, gateway.mqtt_url(), plan.boards).await?);
+        gateway.stop().await;
     }
     let label = format!("relay: memory beyond another's for each of {} idle boards on MQTT", plan.boards);
     report.push(Figure::at_most("relay_board_kib", &label, each[1] - each[0], "KiB", 1.0));

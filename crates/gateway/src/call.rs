@@ -231,7 +231,10 @@ impl Gateway {
         if let Some(draft) = record.for_journal.as_mut().filter(|_| keeps_screens) {
             draft.screens = Screens::between(before, screen_of(device, &Args::new()).await);
         }
-        let outcome = answer.ok_or_else(|| too_slow(holder, budget))??;
+        let outcome = answer.ok_or_else(|| match deadline.awaits_turn() {
+            true => never_its_turn(holder, budget),
+            false => too_slow(holder, budget),
+        })??;
         Ok(source::mark(holder, made.have_quotes(), outcome))
     }
 
@@ -426,6 +429,15 @@ fn unchecked(holder: Holder<'_>, budget: Duration) -> ToolError {
         "the arguments of `{}` on {} were not checked within {} s, and nothing was sent; try again",
         holder.offered.tool.name,
         holder.entry.title(),
+        budget.as_secs_f64()
+    );
+    ToolError::new(ErrorKind::Busy, message)
+}
+
+fn never_its_turn(holder: Holder<'_>, budget: Duration) -> ToolError {
+    let (tool, title) = (&holder.offered.tool.name, holder.entry.title());
+    let message = format!(
+        "{title} was busy with other calls for {} s, and `{tool}` was not sent; try again when they are answered",
         budget.as_secs_f64()
     );
     ToolError::new(ErrorKind::Busy, message)

@@ -80,11 +80,14 @@ pub(crate) struct Deadline {
     budget: Duration,
     latest: Instant,
     caller: Arc<dyn Caller>,
+    /// The device has not begun with the call.
+    awaits_turn: AtomicBool,
 }
 
 impl Deadline {
     pub(crate) fn at(ends: Instant, budget: Duration, latest: Instant, caller: Arc<dyn Caller>) -> Deadline {
-        Deadline { began: Instant::now(), ends: watch::Sender::new(ends), budget, latest, caller }
+        let (began, ends) = (Instant::now(), watch::Sender::new(ends));
+        Deadline { began, ends, budget, latest, caller, awaits_turn: AtomicBool::new(false) }
     }
 
     /// A time that nothing extends but [`Deadline::pause`].
@@ -99,6 +102,10 @@ impl Deadline {
             *before = ends.max(*before);
             is_later
         });
+    }
+
+    pub(crate) fn awaits_turn(&self) -> bool {
+        self.awaits_turn.load(Ordering::Relaxed)
     }
 
     pub(crate) fn time_left(&self) -> Duration {
@@ -151,7 +158,12 @@ impl Caller for Deadline {
         self.caller.ask(questions)
     }
 
+    fn turn_awaited(&self) {
+        self.awaits_turn.store(true, Ordering::Relaxed);
+    }
+
     fn turn_came(&self) {
+        self.awaits_turn.store(false, Ordering::Relaxed);
         self.start_again();
     }
 

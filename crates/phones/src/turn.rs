@@ -28,6 +28,7 @@ impl Turn {
         if let Ok(free) = self.0.try_lock() {
             return Some(free);
         }
+        caller.turn_awaited();
         let turn = self.take().await;
         caller.turn_came();
         turn

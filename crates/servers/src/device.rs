@@ -104,6 +104,7 @@ impl Device for ServerDevice {
             let _turn = match self.turns.try_acquire() {
                 Ok(turn) => turn,
                 Err(_) => {
+                    call.caller.turn_awaited();
                     let turn = self.turns.acquire().await.map_err(|_| away())?;
                     call.caller.turn_came();
                     turn

@@ -74,6 +74,10 @@ pub trait Caller: Send + Sync {
     /// acting, and under the same keys each time.
     fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>>;
 
+    /// The device is busy with other calls, and has not begun with this one. A call that ends before its turn came had no
+    /// effect.
+    fn turn_awaited(&self) {}
+
     /// The device begins with the call only now; until now it was busy with others.
     fn turn_came(&self) {}
 

@@ -178,12 +178,7 @@ async fn a_board_that_hangs_up_or_disappears_ends_the_conversation_with_its_serv
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let (gateway, _access) = open_for(&url(&listener)).await;
     for goodbye in [true, false] {
-        let mut board = Played::knock(&gateway.url(), BOARD).await;
-        board.say(json!({"type": "hello", "version": 1, "transport": "websocket"}).to_string()).await;
-        let (tcp, _) = soon(listener.accept()).await.expect("dialled");
-        let mut server = soon(accept_async(tcp)).await.expect("a WebSocket");
-        greet(&mut server, "s1").await;
-        assert_eq!(board.hear().await["session_id"], "s1");
+        let (mut board, mut server) = played_conversation(&gateway, &listener).await;
         match goodbye {
             true => board.say(r#"{"type":"goodbye","session_id":"s1"}"#).await,
             false => drop(board),
@@ -219,17 +214,23 @@ async fn a_board_on_mqtt_that_dies_in_any_state_disconnects_its_server() {
     }
 }
 
-/// A conversation of a board that is played, and another board that must not notice what happens in it.
-async fn with_witness(listener: &TcpListener) -> (TestGateway, Played, ServerSide, Arc<dyn Device>) {
-    let (mut gateway, _access) = open_for(&url(listener)).await;
-    gateway.switch_on(BoardConfig { url: gateway.mqtt_url(), ..gateway.board("02:51:00:00:00:99", BoardKind::Relay) });
-    let witness = gateway.joined().await;
+/// A conversation over a WebSocket, both ends of it played.
+async fn played_conversation(gateway: &TestGateway, listener: &TcpListener) -> (Played, ServerSide) {
     let mut board = Played::knock(&gateway.url(), BOARD).await;
     board.say(json!({"type": "hello", "version": 1, "transport": "websocket"}).to_string()).await;
     let (tcp, _) = soon(listener.accept()).await.expect("dialled");
     let mut server = soon(accept_async(tcp)).await.expect("a WebSocket");
     greet(&mut server, "s1").await;
     assert_eq!(board.hear().await["session_id"], "s1");
+    (board, server)
+}
+
+/// A conversation of a board that is played, and another board that must not notice what happens in it.
+async fn with_witness(listener: &TcpListener) -> (TestGateway, Played, ServerSide, Arc<dyn Device>) {
+    let (mut gateway, _access) = open_for(&url(listener)).await;
+    gateway.switch_on(BoardConfig { url: gateway.mqtt_url(), ..gateway.board("02:51:00:00:00:99", BoardKind::Relay) });
+    let witness = gateway.joined().await;
+    let (board, server) = played_conversation(&gateway, listener).await;
     (gateway, board, server, witness)
 }
 

@@ -109,6 +109,15 @@ async fn the_configuration_gives_single_tools_another_budget_which_may_exceed_th
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_whose_turn_never_came_is_not_said_to_have_had_an_effect() {
+    let gateway = gateway();
+    join(&gateway, Fake::board(1).with_manner(Manner::Busy));
+    let error = call(&gateway, "self_get_device_status", json!({})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Busy);
+    assert!(error.message.contains("was not sent"), "{}", error.message);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_silent_device_costs_its_caller_the_budget_and_no_more() {
     let gateway = gateway();
     join(&gateway, Fake::board(1).with_manner(Manner::Never));

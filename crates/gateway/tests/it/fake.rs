@@ -24,6 +24,8 @@ pub enum Manner {
     /// Serves one call per permit; the others wait in line.
     Queue(Arc<Semaphore>),
     Never,
+    /// It is busy with other calls and never begins.
+    Busy,
     /// Says `Busy` when the budget is spent.
     SpendBudget,
     Panic,
@@ -137,6 +139,10 @@ impl Device for Fake {
                     Ok(Outcome::text("done"))
                 }
                 Manner::Never => pending().await,
+                Manner::Busy => {
+                    call.caller.turn_awaited();
+                    pending().await
+                }
                 Manner::SpendBudget => {
                     tokio::time::sleep(call.budget).await;
                     Err(ToolError::new(ErrorKind::Busy, "it was not sent"))
