@@ -66,8 +66,57 @@ pub struct DeviceSummary {
     /// What is wrong with its tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Who has it to themselves for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<DeviceLease>,
     #[serde(flatten)]
     pub more: UnknownFields,
+}
+
+/// Who has a device to themselves for a while.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceLease {
+    /// The name of the caller.
+    pub holder: String,
+    /// Only for administrators, and only where the device was reserved; without it, the caller just uses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    /// When it ends, in milliseconds of Unix time. Use prolongs it.
+    pub until: i64,
+    /// How many wait for the device.
+    #[serde(default)]
+    pub waiting: usize,
+}
+
+/// Has a device to itself for a while.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reserve {
+    /// How long, in seconds: up to 600 for clients, where a lease also ends after 60 s without use, and up to 86400 for
+    /// administrators.
+    pub seconds: u64,
+    /// How long to wait where another has it, in seconds, up to 30.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<u64>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub purpose: String,
+}
+
+/// A device that the caller has now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reserved {
+    pub device: String,
+    /// The id of the lease; calls may name the device as `lease:ID`.
+    pub lease: String,
+    /// When it ends, in milliseconds of Unix time. Use prolongs it.
+    pub until: i64,
+    /// How long it lasts at most.
+    pub seconds: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Released {
+    /// Whether the caller had the device.
+    pub released: bool,
 }
 
 impl DeviceSummary {

@@ -18,8 +18,8 @@ mod tools;
 use serde_json::{Map, Value};
 
 pub use devices::{
-    Accept, Approve, Changes, DeviceSummary, Devices, EventRecord, Events, Labels, Pin, QuarantinedTool, Rename,
-    ToolChange, WaitingBoard, WaitingBoards,
+    Accept, Approve, Changes, DeviceLease, DeviceSummary, Devices, EventRecord, Events, Labels, Pin, QuarantinedTool,
+    Released, Rename, Reserve, Reserved, ToolChange, WaitingBoard, WaitingBoards,
 };
 pub use document::document;
 pub use health::{

@@ -3,9 +3,9 @@
 use crate::document::{BodySchema, body};
 use crate::{
     Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedToken, Decide,
-    DeviceSummary, Devices, Effects, Events, Explain, Explained, FoundServers, GatewayStatus, HealthStatus, Journal,
-    Labels, NewServer, NewToken, Pin, PolicyWarnings, Readiness, RecordJournal, Rename, Server, Servers, Token,
-    TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
+    DeviceLease, DeviceSummary, Devices, Effects, Events, Explain, Explained, FoundServers, GatewayStatus,
+    HealthStatus, Journal, Labels, NewServer, NewToken, Pin, PolicyWarnings, Readiness, RecordJournal, Released,
+    Rename, Reserve, Reserved, Server, Servers, Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
 };
 
 /// Who may use a route. How a request proves it is up to the guard: by a bearer token today, later perhaps by a
@@ -99,6 +99,9 @@ pub enum Operation {
     Tokens,
     NewToken,
     RevokeToken,
+    Reserve,
+    Release,
+    BreakLease,
     CheckPolicy,
     Audit,
     Journal,
@@ -175,6 +178,19 @@ pub const ROUTES: &[Route] = &[
         .gives(body::<DeviceSummary>()),
     route(Operation::Forget, Post, "/api/v1/devices/{id}/forget", Admin, "forget a device that is away")
         .gives(body::<DeviceSummary>()),
+    route(Operation::Reserve, Post, "/api/v1/devices/{id}/reserve", Client, "have a device to oneself for a while")
+        .takes(body::<Reserve>())
+        .gives(body::<Reserved>()),
+    route(Operation::Release, Post, "/api/v1/devices/{id}/release", Client, "give a reserved device back")
+        .gives(body::<Released>()),
+    route(
+        Operation::BreakLease,
+        Post,
+        "/api/v1/devices/{id}/break-lease",
+        Admin,
+        "take a device away from whoever has it",
+    )
+    .gives(body::<DeviceLease>()),
     route(Operation::Changes, Get, "/api/v1/devices/{id}/changes", Admin, "which of its tools are held back, and why")
         .gives(body::<Changes>()),
     route(Operation::Pin, Post, "/api/v1/devices/{id}/pin", Admin, "pin its tools")
@@ -307,7 +323,8 @@ mod tests {
     #[test]
     fn routes_that_change_the_gateway_need_an_administrator() {
         for route in ROUTES.iter().filter(|route| route.path.starts_with("/api/") && route.method != Get) {
-            assert_eq!(route.access == Admin, route.operation != Operation::Call, "{}", route.path);
+            let is_use = matches!(route.operation, Operation::Call | Operation::Reserve | Operation::Release);
+            assert_eq!(route.access == Admin, !is_use, "{}", route.path);
         }
     }
 

@@ -348,7 +348,12 @@ pub(crate) async fn revoke_token(
     Path(id): Path<String>,
 ) -> Response<Body> {
     let change = Change { what: "revoke_token", device: None, details: json!({"token": id}) };
-    answer(change.record(&front, &who, || front.gateway.tokens().revoke(&id).map(to_api::token)))
+    let revoke = || {
+        let revoked = front.gateway.tokens().revoke(&id).map(to_api::token)?;
+        front.gateway.end_leases(&id);
+        Ok(revoked)
+    };
+    answer(change.record(&front, &who, revoke))
 }
 
 /// What an administrator changes; the audit has it whether or not it works.

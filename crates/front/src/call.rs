@@ -12,7 +12,8 @@ use futures_util::stream::FuturesUnordered;
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, ErrorData, InputRequiredResult,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, SealOptions, ServerRequest,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestMetaObject, SealOptions,
+    ServerRequest,
 };
 use rmcp::service::{Peer, RequestContext, ServiceError};
 use serde_json::Value;
@@ -29,6 +30,8 @@ use crate::translate;
 
 /// Many clients give up on a call that was silent for 60 s, some sooner. Less than 5 s, because reports may be delayed.
 const REPORT_INTERVAL: Duration = Duration::from_secs(4);
+/// The key of a call's lease in `_meta`.
+const LEASE_KEY: &str = "sinew/lease";
 /// How long a client may take to repeat a call with answers.
 const ANSWER_TIME: Duration = Duration::from_secs(15 * 60);
 
@@ -45,8 +48,9 @@ pub(crate) async fn call(
         ToolCall::modern(&mcp.front, who, params)?
     } else {
         let client = CapabilitySource::Handshake(cx.peer.clone());
-        let level = Some(mcp.session.level());
-        ToolCall::new(who, params, ClientCaller::new(client, token.is_some(), level, Answers::new()), revision)
+        let (level, lease) = (Some(mcp.session.level()), lease_of(&cx.meta));
+        let caller = ClientCaller::new(client, token.is_some(), level, Answers::new());
+        ToolCall { lease, ..ToolCall::new(who, params, caller, revision) }
     };
     let (caller, who) = (tool_call.caller.clone(), tool_call.who.clone());
     let mut revoked = std::pin::pin!(mcp.front.gateway.tokens().revoked(&who));
@@ -83,6 +87,11 @@ pub(crate) async fn call(
     tool_call.finish(&mcp.front, mcp.form.shape, answer)
 }
 
+/// The lease that a call names.
+fn lease_of(meta: &RequestMetaObject) -> Option<Arc<str>> {
+    meta.get(LEASE_KEY).and_then(Value::as_str).map(Arc::from)
+}
+
 /// A call that a client asked for.
 pub(crate) struct ToolCall {
     who: Arc<Principal>,
@@ -90,12 +99,13 @@ pub(crate) struct ToolCall {
     args: Args,
     caller: Arc<ClientCaller>,
     revision: Revision,
+    lease: Option<Arc<str>>,
 }
 
 impl ToolCall {
     fn new(who: Arc<Principal>, params: CallToolRequestParams, caller: ClientCaller, revision: Revision) -> ToolCall {
         let args = params.arguments.unwrap_or_default();
-        ToolCall { who, tool: params.name.into_owned(), args, caller: Arc::new(caller), revision }
+        ToolCall { who, tool: params.name.into_owned(), args, caller: Arc::new(caller), revision, lease: None }
     }
 
     /// A call of a client that declares its capabilities with each call, and repeats earlier answers.
@@ -116,13 +126,9 @@ impl ToolCall {
         given.extend(params.input_responses.take().unwrap_or_default());
         let meta = params.meta.take().unwrap_or_default();
         let progress = meta.get_progress_token().is_some();
-        let level = meta.log_level().map(translate::from_level);
-        Ok(ToolCall::new(
-            who,
-            params,
-            ClientCaller::new(CapabilitySource::Request(meta), progress, level, given),
-            Revision::July2026,
-        ))
+        let (level, lease) = (meta.log_level().map(translate::from_level), lease_of(&meta));
+        let caller = ClientCaller::new(CapabilitySource::Request(meta), progress, level, given);
+        Ok(ToolCall { lease, ..ToolCall::new(who, params, caller, Revision::July2026) })
     }
 
     pub(crate) fn request(&self, shape: Shape, endpoint: &'static str) -> Request {
@@ -135,6 +141,7 @@ impl ToolCall {
             caller: self.caller.clone(),
             budget: None,
             door: endpoint,
+            lease: self.lease.clone(),
         }
     }
 

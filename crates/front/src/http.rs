@@ -30,7 +30,7 @@ use crate::guard::{self, Guard};
 use crate::stall::StallTimeout;
 use crate::state::FrontState;
 use crate::upgrade::{self, UpgradeState};
-use crate::{Front, TlsIdentity, api, reply, rest, servers, stdio};
+use crate::{Front, TlsIdentity, api, leases, reply, rest, servers, stdio};
 
 /// A connection that sends nothing for this long is closed, whether it is slow or idle.
 const IDLE: Duration = Duration::from_secs(75);
@@ -108,6 +108,9 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::Rename => post(api::rename),
         Operation::Label => post(api::label),
         Operation::Forget => post(api::forget),
+        Operation::Reserve => post(leases::reserve),
+        Operation::Release => post(leases::release),
+        Operation::BreakLease => post(leases::break_lease),
         Operation::Changes => get(api::changes),
         Operation::Pin => post(api::pin),
         Operation::Unpin => post(api::unpin),

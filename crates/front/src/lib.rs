@@ -28,6 +28,7 @@ mod image_size;
 // Public only for the fuzz targets.
 #[doc(hidden)]
 pub mod inspect;
+mod leases;
 #[doc(hidden)]
 pub mod line_transport;
 mod listing;

@@ -139,6 +139,7 @@ async fn call(front: &FrontState, who: &Principal, params: Option<&Map<String, V
         budget: None,
         door: "rest",
         is_confirmed: false,
+        lease: None,
     };
     match Box::pin(front.gateway.call(request)).await {
         Ok(outcome) => Ok(to_result(outcome)),

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 use sinew_api::{
-    AuditCheck, AuditEntry, AuditProblem, CallResult, Changes, DeviceSummary, EventRecord, Events, Explained,
-    ExplainedRule, JournalCall, ListedTool, MarkedTool, QuarantinedTool, Token, ToolChange, WaitingBoard, WaitingCall,
+    AuditCheck, AuditEntry, AuditProblem, CallResult, Changes, DeviceLease, DeviceSummary, EventRecord, Events,
+    Explained, ExplainedRule, JournalCall, ListedTool, MarkedTool, QuarantinedTool, Token, ToolChange, WaitingBoard,
+    WaitingCall,
 };
 use sinew_gateway::{
     ApprovalRequest, AuditRecord, AuditReport, CallExplanation, DeviceChanges, DeviceView, EventPage, HeldChange,
-    HeldToolView, JournalEntry, PendingBoard, PublicTool, TokenView, ToolEffect,
+    HeldToolView, JournalEntry, LeaseView, PendingBoard, PublicTool, TokenView, ToolEffect,
 };
 use sinew_policy::EffectSource;
 use sinew_tool::text::cut;
@@ -36,8 +37,14 @@ pub(crate) fn device(view: DeviceView) -> DeviceSummary {
         remedy: view.remedy,
         instructions: view.instructions,
         warnings: view.warnings,
+        lease: view.lease.map(lease),
         more: Default::default(),
     }
+}
+
+pub(crate) fn lease(view: LeaseView) -> DeviceLease {
+    let LeaseView { device: _, holder, purpose, until, waiting } = view;
+    DeviceLease { holder, purpose, until, waiting }
 }
 
 pub(crate) fn changes(changes: DeviceChanges) -> Changes {

@@ -1,6 +1,7 @@
 //! The tools the gateway itself offers. Their text is short, because every client lists them.
 
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use sinew_schema::Meter;
@@ -10,16 +11,22 @@ use sinew_tool::{Args, ErrorKind, Hints, Outcome, Tool, ToolError};
 use crate::call::drop_nulls;
 use crate::caller_view::CallerView;
 use crate::check::CompiledSchema;
+use crate::gateway::Gateway;
+use crate::leases::{self, Reservation};
 use crate::prepare::{ExactSchemas, SCHEMA_BUDGET};
+use crate::principal::Principal;
 use crate::snapshot::DeviceEntry;
 use crate::specification;
 use crate::view::{DeviceView, PublicTool};
 
 const LIST_DEVICES: &str = "list_devices";
 const GET_DEVICE_EVENTS: &str = "get_device_events";
+const RESERVE_DEVICE: &str = "reserve_device";
+const RELEASE_DEVICE: &str = "release_device";
 
 /// Names that no tool of a device gets.
-pub(crate) const NAMES: &[&str] = &[LIST_DEVICES, GET_DEVICE_EVENTS, specification::VALIDATE, specification::COMPARE];
+pub(crate) const NAMES: &[&str] =
+    &[LIST_DEVICES, GET_DEVICE_EVENTS, RESERVE_DEVICE, RELEASE_DEVICE, specification::VALIDATE, specification::COMPARE];
 
 /// Events of one answer, unless the caller says otherwise.
 const USUAL_EVENTS: usize = 50;
@@ -54,15 +61,48 @@ static TOOLS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
         .with_output_schema(
             json!({"type": "object", "properties": {"events": {"type": "array"}, "next": {"type": "string"}}}),
         );
-    let usual = [list_devices, get_device_events].map(|tool| (tool, false));
-    let extra = specification::tools().map(|tool| (tool, true));
+    let reading = [list_devices, get_device_events].map(|tool| (tool.with_hints(Hints::reading()), false));
+    let repeatable = Hints { destructive: Some(false), idempotent: Some(true), ..Hints::default() };
+    let leasing = leasing().map(|tool| (tool.with_hints(repeatable), false));
+    let extra = specification::tools().map(|tool| (tool.with_hints(Hints::reading()), true));
     let built_in = |(tool, is_extra): (Tool, bool)| {
-        let tool = tool.with_hints(Hints::reading());
         let input = CompiledSchema::new(tool.input_schema.clone(), SCHEMA_BUDGET).ok()?;
         Some(BuiltIn { input, tool, is_extra })
     };
-    usual.into_iter().chain(extra).filter_map(built_in).collect()
+    reading.into_iter().chain(leasing).chain(extra).filter_map(built_in).collect()
 });
+
+fn leasing() -> [Tool; 2] {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "device": {"type": "string", "description": "id, name, or `label:NAME` for one that is free"},
+            "seconds": {"type": "integer", "minimum": 1, "maximum": leases::MAX_CLIENT_SECONDS},
+            "wait": {"type": "integer", "minimum": 0, "maximum": leases::MAX_WAIT_SECONDS,
+                "description": "seconds to wait for it"},
+            "purpose": {"type": "string", "maxLength": 100},
+            "run": {"type": "string", "maxLength": 64,
+                "description": "if others share your token: any name; then call with `device`: `lease:ID`"},
+        },
+        "required": ["device"],
+    });
+    let output = json!({"type": "object", "properties": {
+        "lease": {"type": "string"}, "device": {"type": "string"}, "seconds": {"type": "integer"},
+    }});
+    let reserve = Tool::new(
+        RESERVE_DEVICE,
+        "Have a device to yourself: others can read, not change it. Ends when unused for 60 s. Repeat to prolong.",
+        input,
+    );
+    let input = json!({
+        "type": "object",
+        "properties": {"device": {"type": "string", "description": "id, name or `lease:ID`"}},
+        "required": ["device"],
+    });
+    let release = Tool::new(RELEASE_DEVICE, "Give a reserved device back.", input);
+    let released = json!({"type": "object", "properties": {"released": {"type": "boolean"}}});
+    [reserve.with_output_schema(output), release.with_output_schema(released)]
+}
 
 /// The built-in tools, as lists show them; with those for specifications where they are wanted.
 pub(crate) fn tools(spec_tools: bool) -> Vec<PublicTool> {
@@ -82,7 +122,13 @@ pub(crate) fn find(name: &str, spec_tools: bool) -> Option<&'static BuiltIn> {
 }
 
 impl BuiltIn {
-    pub(crate) async fn run(&self, seen: &CallerView, args: Args) -> Result<Outcome, ToolError> {
+    /// The device that a call is about, where the record should name it.
+    pub(crate) fn device<'a>(&self, args: &'a Args) -> Option<&'a str> {
+        let is_about = matches!(self.tool.name.as_str(), RESERVE_DEVICE | RELEASE_DEVICE);
+        args.get("device").filter(|_| is_about).and_then(Value::as_str)
+    }
+
+    pub(crate) async fn run(&self, gateway: &Gateway, who: &Principal, args: Args) -> Result<Outcome, ToolError> {
         let mut args = Value::Object(args);
         if let Err(error) = self.check(&args) {
             if !drop_nulls(&self.tool, &mut args) {
@@ -91,10 +137,14 @@ impl BuiltIn {
             self.check(&args)?;
         }
         match self.tool.name.as_str() {
-            LIST_DEVICES => Ok(Outcome::json(json!({"devices": seen.lines(line)}))),
+            LIST_DEVICES => Ok(Outcome::json(json!({"devices": gateway.seen_by(who).lines(line)}))),
+            RESERVE_DEVICE => reserve_device(gateway, who, &args).await,
+            RELEASE_DEVICE => {
+                Ok(Outcome::json(json!({"released": gateway.release(who, text(&args, "device").unwrap_or_default())?})))
+            }
             specification::VALIDATE => in_background(move || specification::validate(&args)).await,
             specification::COMPARE => in_background(move || specification::compare(&args)).await,
-            _ => get_device_events(seen, &args).await,
+            _ => get_device_events(&gateway.seen_by(who), &args).await,
         }
     }
 
@@ -124,6 +174,9 @@ fn line(entry: &Arc<DeviceEntry>, view: DeviceView) -> Value {
     line["kind"] = json!(entry.kind());
     line["state"] = json!(view.state);
     line["tools"] = json!(view.tools);
+    if let Some(lease) = view.lease {
+        line["reserved"] = json!({"holder": lease.holder, "until": lease.until});
+    }
     if let Some(remedy) = view.remedy {
         line["remedy"] = json!(remedy);
     }
@@ -133,8 +186,32 @@ fn line(entry: &Arc<DeviceEntry>, view: DeviceView) -> Value {
     line
 }
 
+fn text<'a>(args: &'a Value, key: &str) -> Option<&'a str> {
+    args.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+async fn reserve_device(gateway: &Gateway, who: &Principal, args: &Value) -> Result<Outcome, ToolError> {
+    // A model may write 60.0.
+    let seconds = |key: &str| args.get(key).and_then(Value::as_f64).map(|seconds| seconds as u64);
+    let lease = gateway
+        .reserve(
+            who,
+            Reservation {
+                device: text(args, "device").unwrap_or_default().to_owned(),
+                time: Duration::from_secs(seconds("seconds").unwrap_or(leases::USUAL_SECONDS)),
+                wait: Duration::from_secs(seconds("wait").unwrap_or_default()),
+                purpose: text(args, "purpose").unwrap_or_default().to_owned(),
+                run: text(args, "run").map(str::to_owned),
+                by_person: false,
+            },
+        )
+        .await?;
+    let device = lease.view.device.as_str();
+    Ok(Outcome::json(json!({"lease": lease.id, "device": device, "seconds": lease.seconds})))
+}
+
 async fn get_device_events(seen: &CallerView, args: &Value) -> Result<Outcome, ToolError> {
-    let text = |key: &str| args.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let text = |key: &str| text(args, key);
     let limit = args.get("limit").and_then(Value::as_f64).map_or(USUAL_EVENTS, |limit| limit as usize);
     let page = seen.events(text("device"), text("since"), limit.clamp(1, MAX_EVENTS)).await?;
     let page = serde_json::to_value(&page).map_err(|error| ToolError::new(ErrorKind::Internal, error.to_string()))?;

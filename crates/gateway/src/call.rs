@@ -19,6 +19,7 @@ use crate::budgets;
 use crate::gateway::Gateway;
 use crate::journal::{JournalDraft, Screens};
 use crate::label_call::LabelCall;
+use crate::leases::LeaseUser;
 use crate::nested::{AsCaller, Deadline, MadeCalls, Nesting};
 use crate::principal::{Principal, Role};
 use crate::record::{CallRecord, weigh, weigh_value};
@@ -54,6 +55,8 @@ pub struct Request {
     pub door: &'static str,
     /// The caller is an administrator who was asked about this call already.
     pub is_confirmed: bool,
+    /// The id of the caller's lease of the device, for callers that share a token.
+    pub lease: Option<Arc<str>>,
 }
 
 impl Request {
@@ -68,6 +71,7 @@ impl Request {
             budget: None,
             door,
             is_confirmed: false,
+            lease: None,
         }
     }
 }
@@ -136,23 +140,35 @@ impl Gateway {
         request: Request,
         nesting: Nesting,
     ) -> Result<Outcome, ToolError> {
-        let Request { who, name, mut args, shape, caller, budget, door, is_confirmed } = request;
+        let Request { who, name, mut args, shape, caller, budget, door, is_confirmed, lease } = request;
         if let Role::Device(_) = who.role {
             let message = "a device token cannot call tools; use a client token";
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
         }
         // What cannot be recorded is not done.
         self.recorder().audit.check()?;
-        let requested = match device {
-            Some(device) => RequestedTool::On { device, tool: &name },
-            None => RequestedTool::Public { name: &name, shape },
-        };
         let snapshot = self.snapshot();
         let lens = self.lens(&who);
+        let selector =
+            || snapshot.find_seen(&name, &lens).filter(|_| shape == Shape::Folded).map(|any| any.selector.clone());
+        let leased = self.find_lease(&who, device, selector, &mut args)?;
+        let requested = match (device, &leased) {
+            (Some(_), Some((device, _))) => RequestedTool::On { device: device.as_str(), tool: &name },
+            (Some(device), None) => RequestedTool::On { device, tool: &name },
+            (None, _) => RequestedTool::Public { name: &name, shape },
+        };
+        let lease = match (&leased, lease) {
+            (Some((_, lease)), _) => Some(lease.clone()),
+            (None, Some(lease)) if nesting.depth == 0 => Some(self.leased_device(&who, &lease)?.1),
+            (None, lease) => lease,
+        };
         let holder = match route::find(&snapshot, requested, &mut args, &lens, self.settings().spec_tools)? {
             Target::BuiltIn(built_in) => {
                 record.note_built_in();
-                let outcome = built_in.run(&self.seen_by(&who), args).await?;
+                if let Some(entry) = built_in.device(&args).and_then(|device| snapshot.entry(device)) {
+                    record.aim_at(&entry.id);
+                }
+                let outcome = built_in.run(self, &who, args).await?;
                 return Ok(source::mark_own(json!({}), &[], outcome));
             }
             Target::Device(holder) => holder,
@@ -175,6 +191,7 @@ impl Gateway {
         let args = checked.map_err(|_| unchecked(holder, budget))??;
         // Nobody is asked about a call that could not be made.
         decide(holder)?;
+        self.check_lease(&LeaseUser { who: &who, lens: &lens, lease: lease.as_deref() }, holder)?;
         let agreement = Agreement { is_confirmed, calls: &nesting.agreed };
         // A patient caller hears that the call still runs, and so waits for a person and for the device.
         let spent = if nesting.is_detached || caller.is_patient() { Duration::ZERO } else { budget };
@@ -189,6 +206,8 @@ impl Gateway {
         let holder = if permit.has_waited { same_tool(&snapshot, holder)? } else { holder };
         let lens = if permit.has_waited { lens.still_permits(self.lens(&who), holder, &args)? } else { lens };
         let device = decide(holder)?;
+        // Before its place in the queue, which others need.
+        let _use = self.begin_use(&LeaseUser { who: &who, lens: &lens, lease: lease.as_deref() }, holder, ends).await?;
         let limit = if holder.entry.info.family.passes_on { usize::MAX } else { self.settings().open_calls };
         let _place = match nesting.maker.as_ref() == Some(&holder.entry.id) {
             true => None,
@@ -218,6 +237,7 @@ impl Gateway {
             deadline: deadline.clone(),
             nesting,
             is_confirmed,
+            lease,
             asks_again: false,
             made: made.clone(),
         });

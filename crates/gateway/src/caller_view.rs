@@ -91,10 +91,13 @@ impl CallerView {
     /// Without what would name tools that the caller does not see.
     pub(crate) fn view(&self, entry: &Arc<DeviceEntry>) -> DeviceView {
         let mut view = entry.view();
+        view.lease = self.gateway.lease(&entry.id);
         let tools = self.count_tools(entry).min(view.tools);
         if !self.lens.is_admin() {
             // Of files that only whoever runs the gateway can change.
             view.attributes.remove("problems");
+            // Another model's words.
+            view.lease.iter_mut().for_each(|lease| lease.purpose = None);
         }
         if self.lens.knows_all() {
             return DeviceView { tools, ..view };

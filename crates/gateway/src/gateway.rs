@@ -21,6 +21,7 @@ use crate::directory;
 use crate::identity::unknown_device;
 use crate::journal::{Journal, JournalEntry, Recording};
 use crate::labels::Label;
+use crate::leases::Leases;
 use crate::pins::Pins;
 use crate::principal::{Principal, Role};
 use crate::record::{Note, Recorder};
@@ -67,6 +68,7 @@ struct Inner {
     tokens: Tokens,
     access: Access,
     approvals: ApprovalQueue,
+    leases: Leases,
     shared: Shared,
     recorder: Recorder,
     journal: Arc<Journal>,
@@ -141,6 +143,7 @@ impl Gateway {
                 tokens,
                 access,
                 approvals,
+                leases: Leases::new(),
                 budgets: ArcSwap::from_pointee(settings_budgets),
                 config_problem: ArcSwapOption::empty(),
                 routines: OnceLock::new(),
@@ -545,6 +548,10 @@ impl Gateway {
 
     pub(crate) fn is_known_device(&self, key: &DeviceKey) -> bool {
         self.inner.registry.is_known(key)
+    }
+
+    pub(crate) fn leases(&self) -> &Leases {
+        &self.inner.leases
     }
 
     pub(crate) fn access(&self) -> &Access {

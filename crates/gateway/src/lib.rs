@@ -7,7 +7,8 @@
 //! checks and compiles the tools of a device, with `schema`, `bounds` and `check`; `offer` gives them public names
 //! from `names`, and `pins` has the agreed versions; `fold` makes the lists; `call` runs a call, with `route`,
 //! `validation` and `record`; `store` is the database, whose parts that a
-//! cluster shares are behind the traits in `shared`; unknown boards wait in `approvals`.
+//! cluster shares are behind the traits in `shared`; unknown boards wait in `approvals`;
+//! `leases` says who has a device to itself.
 
 #![warn(unreachable_pub)]
 
@@ -30,6 +31,7 @@ mod instructions;
 mod journal;
 mod label_call;
 mod labels;
+mod leases;
 mod names;
 mod nested;
 mod offer;
@@ -64,6 +66,7 @@ pub use caller_view::CallerView;
 pub use gateway::{Gateway, verify_audit};
 pub use journal::{JournalEntry, JournalSettings, Recording, Screens};
 pub use labels::Label;
+pub use leases::{LeaseView, MAX_CLIENT_SECONDS, MAX_PERSON_SECONDS, MAX_WAIT_SECONDS, OwnLease, Reservation};
 pub use prepare::ExactSchemas;
 pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};

@@ -205,6 +205,8 @@ pub(crate) struct AsCaller {
     /// The caller is an administrator who was asked about this call, and so about its steps on the same device, which
     /// are its arguments.
     pub is_confirmed: bool,
+    /// The caller's lease of a device.
+    pub lease: Option<Arc<str>>,
     /// Whoever makes the calls asks again and again whether a person agreed.
     pub asks_again: bool,
     pub made: Arc<MadeCalls>,
@@ -301,6 +303,7 @@ impl NestedCalls for AsCaller {
             budget: Some(self.deadline.time_left()),
             door: self.door,
             is_confirmed: self.confirms(device),
+            lease: self.lease.clone(),
         };
         Box::pin(async move {
             self.check_token()?;

@@ -377,6 +377,7 @@ impl DeviceEntry {
             attributes,
             instructions: self.instructions(),
             warnings: self.offer.warnings.clone(),
+            lease: None,
         }
     }
 }

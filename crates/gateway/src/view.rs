@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sinew_tool::{Admission, DeviceId, DeviceKey, Digest, Family, Tool};
 
 use crate::labels::Label;
+use crate::leases::LeaseView;
 use crate::prepare::ExactSchemas;
 
 /// The form in which a client sees the tools.
@@ -51,6 +52,8 @@ pub struct DeviceView {
     pub instructions: Option<String>,
     /// What is wrong with its tools.
     pub warnings: Vec<String>,
+    /// Who has it.
+    pub lease: Option<LeaseView>,
 }
 
 impl DeviceView {

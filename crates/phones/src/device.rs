@@ -141,8 +141,10 @@ impl Device for LimitedPhone {
 }
 
 /// Everyone who can reach the phone's adb server or network address can use it.
-const FAMILY: Family =
-    Family::new(FamilyName::of("phone"), TextTrust::Attributed, Reach::SeveralGateways).prefer_ready().show_others();
+const FAMILY: Family = Family::new(FamilyName::of("phone"), TextTrust::Attributed, Reach::SeveralGateways)
+    .prefer_ready()
+    .show_others()
+    .stay_with_user();
 
 fn info(about: &PhoneIdentity, status: Status) -> DeviceInfo {
     let name = if about.model.is_empty() { about.serial.clone() } else { about.model.replace('_', " ") };

@@ -47,6 +47,7 @@ pub enum ErrorKind {
     Unsupported,
     NotRecorded,
     ApprovalNeeded,
+    Reserved,
 }
 
 /// Whether sending the same call again can help.
@@ -131,6 +132,7 @@ table! {
     Unsupported      "Unsupported"         -32003 InResult,         69 No Operator "The device cannot do this; the message names the remedy.";
     NotRecorded      "NotRecorded"         -32003 InResult,         75 Later Operator "The gateway's store cannot be written, so no call is made; nothing was sent.";
     ApprovalNeeded   "ApprovalNeeded"      -32003 InResult,         77 Later Operator "A person must approve the call first; nothing was sent.";
+    Reserved         "Reserved"            -32003 InResult,         75 Later Caller "Another caller has the device for a while; nothing was sent.";
 }
 
 impl ErrorKind {
@@ -212,7 +214,7 @@ mod tests {
             assert_eq!(row.kind as usize, index, "{:?} stands in the wrong place", row.kind);
             assert_eq!(row.kind.row().error_type, row.error_type);
         }
-        assert_eq!(TABLE.len(), ErrorKind::ApprovalNeeded as usize + 1);
+        assert_eq!(TABLE.len(), ErrorKind::Reserved as usize + 1);
     }
 
     #[test]
@@ -274,6 +276,7 @@ mod tests {
             "Unsupported -32003 0 69 No Operator",
             "NotRecorded -32003 0 75 Later Operator",
             "ApprovalNeeded -32003 0 77 Later Operator",
+            "Reserved -32003 0 75 Later Caller",
         ];
         assert_eq!(rows, expected);
     }

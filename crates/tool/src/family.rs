@@ -25,11 +25,23 @@ pub struct Family {
     /// Whether its devices only pass calls on, so that they take as many as come.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passes_on: bool,
+    /// Whether a device stays for a moment with the caller that used it, because it is used step by step and two callers
+    /// would disturb each other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stays_with_user: bool,
 }
 
 impl Family {
     pub const fn new(name: FamilyName, text_trust: TextTrust, reach: Reach) -> Family {
-        Family { name, text_trust, reach, prefers_ready: false, shows_others: false, passes_on: false }
+        Family {
+            name,
+            text_trust,
+            reach,
+            prefers_ready: false,
+            shows_others: false,
+            passes_on: false,
+            stays_with_user: false,
+        }
     }
 
     pub const fn show_others(mut self) -> Family {
@@ -39,6 +51,11 @@ impl Family {
 
     pub const fn pass_on(mut self) -> Family {
         self.passes_on = true;
+        self
+    }
+
+    pub const fn stay_with_user(mut self) -> Family {
+        self.stays_with_user = true;
         self
     }
 

@@ -188,6 +188,7 @@ mod tests {
                 prefers_ready: quoted,
                 shows_others: several,
                 passes_on: quoted != several,
+                stays_with_user: quoted && several,
                 text_trust: if quoted { TextTrust::Quoted } else { TextTrust::Attributed },
                 reach: if several { Reach::SeveralGateways } else { Reach::OneLink },
             });

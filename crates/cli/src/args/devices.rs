@@ -37,6 +37,28 @@ pub enum DevicesCommand {
     Label(LabelsArgs),
     /// Remove labels from a device
     Unlabel(LabelsArgs),
+    /// Have a device to yourself for a while; others can only read it
+    Reserve {
+        #[command(flatten)]
+        device: DeviceArgs,
+        /// How long, for example 30m
+        #[arg(long = "for", value_name = "TIME", default_value = "10m", value_parser = duration)]
+        time: Duration,
+        /// How long to wait while somebody else has it, up to 30s
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        wait: Option<Duration>,
+        /// What for; shown to administrators
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        purpose: String,
+    },
+    /// Give a reserved device back
+    Release {
+        #[command(flatten)]
+        device: DeviceArgs,
+        /// Take it away from whoever has it; they are told, and the audit has it
+        #[arg(long = "break")]
+        breaks: bool,
+    },
     /// Pin a device's tools as they are now; differences are then held back
     Pin {
         #[command(flatten)]

@@ -21,6 +21,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("devices forget", &["sinew devices forget board-ddee01"]),
     ("devices label", &["sinew devices label board-ddee01 kitchen"]),
     ("devices unlabel", &["sinew devices unlabel board-ddee01 kitchen"]),
+    ("devices reserve", &["sinew devices reserve virtual-phone --for 30m --purpose 'login test'"]),
+    ("devices release", &["sinew devices release virtual-phone", "sinew devices release virtual-phone --break"]),
     ("devices pin", &["sinew devices pin board-ddee01"]),
     ("devices unpin", &["sinew devices unpin board-ddee01"]),
     ("devices changes", &["sinew devices changes board-ddee01"]),

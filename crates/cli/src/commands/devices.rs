@@ -2,7 +2,7 @@
 
 use sinew_api::{self as api, Accept};
 
-use super::{EmptyRequest, ago, device_page, pins};
+use super::{EmptyRequest, ago, device_page, leases, pins};
 use crate::args::{DeviceArgs, DevicesArgs, DevicesCommand, LabelsArgs, ReachArgs};
 use crate::client::{GatewayTarget, encode};
 use crate::error::CliError;
@@ -22,6 +22,13 @@ pub async fn run(args: DevicesArgs, printer: Printer) -> Result<(), CliError> {
         Some(DevicesCommand::Unlabel(labels)) => {
             label(&labels, api::Labels { add: Vec::new(), remove: labels.labels.clone() }, printer).await
         }
+        Some(DevicesCommand::Reserve { device, time, wait, purpose }) => {
+            let wait = wait.map(|wait| wait.as_secs().max(1));
+            let request = api::Reserve { seconds: time.as_secs().max(1), wait, purpose };
+            leases::reserve(&device, &request, printer).await
+        }
+        Some(DevicesCommand::Release { device, breaks: false }) => leases::release(&device, printer).await,
+        Some(DevicesCommand::Release { device, breaks: true }) => leases::break_lease(&device, printer).await,
         Some(DevicesCommand::Pin { device, follow }) => pins::pin(&device, follow, printer).await,
         Some(DevicesCommand::Unpin(one)) => pins::unpin(&one, printer).await,
         Some(DevicesCommand::Changes(one)) => pins::changes(&one, printer).await,
@@ -84,7 +91,8 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         let more = device.warnings.len().saturating_sub(MOST_WARNINGS);
         let more = (more > 0).then(|| format!("{more} more warnings; `sinew devices show {id}` shows them"));
         let warnings = device.warnings.iter().map(String::as_str).take(MOST_WARNINGS).chain(more.as_deref());
-        for line in warnings.chain(trouble).chain(relay.as_deref()) {
+        let lease = device.lease.as_ref().map(leases::describe);
+        for line in warnings.chain(trouble).chain(relay.as_deref()).chain(lease.as_deref()) {
             print(&format!("{}\n", printer.wrap(&format!("{id}: {}", clean(line)), 2)));
         }
     }

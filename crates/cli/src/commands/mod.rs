@@ -18,6 +18,7 @@ mod endpoint;
 mod events;
 mod fleet;
 pub mod journal;
+mod leases;
 mod phone_files;
 mod phones;
 mod pins;

@@ -315,6 +315,7 @@ fn family(name: &str, words: &str, reach: &str) -> Family {
         prefers_ready: false,
         shows_others: false,
         passes_on: false,
+        stays_with_user: false,
     }
 }
 

@@ -282,7 +282,8 @@ pub fn names(gateway: &Gateway, who: &Principal, shape: Shape) -> Vec<String> {
 /// The names of the devices' own tools in the folded list.
 pub fn device_tools(gateway: &Gateway) -> Vec<String> {
     let names = names(gateway, &client(), Shape::Folded);
-    names.into_iter().filter(|name| name != "list_devices" && name != "get_device_events").collect()
+    let built_in = ["list_devices", "get_device_events", "reserve_device", "release_device"];
+    names.into_iter().filter(|name| !built_in.contains(&name.as_str())).collect()
 }
 
 pub async fn outcomes(gateway: &Gateway) -> Vec<String> {

@@ -13,7 +13,7 @@ use crate::access::access;
 use crate::fake::*;
 
 #[tokio::test]
-async fn fifty_equal_boards_cost_one_tool_list_of_three_kilobytes() {
+async fn fifty_equal_boards_cost_one_tool_list_of_four_kilobytes() {
     let gateway = gateway();
     let one = {
         join(&gateway, Fake::board(0));
@@ -22,9 +22,9 @@ async fn fifty_equal_boards_cost_one_tool_list_of_three_kilobytes() {
     let boards: Vec<_> = (1..50).map(|number| join(&gateway, Fake::board(number))).collect();
     let list = gateway.list(&client(), Shape::Folded);
     assert_eq!(list.digest, one.digest);
-    assert_eq!(list.tools.len(), 6);
+    assert_eq!(list.tools.len(), 8);
     let text = Value::from_iter(list.tools.iter().map(|tool| tool.tool.to_json())).to_string();
-    assert!(text.len() <= 3_000, "{} bytes: {text}", text.len());
+    assert!(text.len() <= 4_000, "{} bytes: {text}", text.len());
     assert_eq!(boards.len(), 49);
 }
 
@@ -278,7 +278,7 @@ async fn the_unfolded_form_names_device_and_tool() {
     join(&gateway, Fake::board(1));
     let two = join(&gateway, Fake::board(2));
     let list = gateway.list(&client(), Shape::Unfolded);
-    assert_eq!(list.tools.len(), 2 * 4 + 2);
+    assert_eq!(list.tools.len(), 2 * 4 + 4);
     let name = "board-0002__self_audio_speaker_set_volume";
     let tool = list.find(name).unwrap();
     assert_eq!(*tool.tool.input_schema, *set_volume().input_schema);
@@ -349,7 +349,7 @@ async fn a_thousand_boards_join_and_are_read_in_between() {
     let boards: Vec<_> = (0..1_000)
         .map(|number| {
             let board = join(&gateway, Fake::board(number));
-            assert_eq!(gateway.list(&client(), Shape::Folded).tools.len(), 6);
+            assert_eq!(gateway.list(&client(), Shape::Folded).tools.len(), 8);
             board
         })
         .collect();

@@ -15,6 +15,7 @@ mod forgetting;
 mod full_disk;
 mod killed;
 mod labels;
+mod leases;
 mod memory;
 mod new_family;
 mod parts;

@@ -19,14 +19,18 @@ fn list(required: &[&str]) -> String {
 async fn they_cost_nothing_unless_they_are_wanted() {
     let gateway = gateway();
     for shape in [Shape::Folded, Shape::Unfolded] {
-        assert_eq!(names(&gateway, &client(), shape), ["get_device_events", "list_devices"]);
+        let always = ["get_device_events", "list_devices", "release_device", "reserve_device"];
+        assert_eq!(names(&gateway, &client(), shape), always);
     }
     let kind = call_kind(&gateway, "validate_tool_specification", json!({"text": ""})).await;
     assert_eq!(kind, ErrorKind::UnknownTool);
     let gateway = with_spec_tools();
     for shape in [Shape::Folded, Shape::Unfolded] {
         let names = names(&gateway, &client(), shape);
-        assert!(names.contains(&"compare_tool_specifications".to_owned()) && names.len() == 4, "{names:?}");
+        assert!(names.contains(&"compare_tool_specifications".to_owned()) && names.len() == 6, "{names:?}");
+        let list = gateway.list(&client(), shape);
+        let text = Value::from_iter(list.tools.iter().map(|tool| tool.tool.to_json())).to_string();
+        assert!(text.len() <= 4_096, "{} bytes of built-in tools", text.len());
     }
 }
 
