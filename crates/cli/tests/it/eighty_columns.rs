@@ -22,6 +22,8 @@ const RUNS: &[&str] = &[
     "devices show nobody",
     "devices rename board-ddee02 kitchen",
     "devices label board-ddee01 living-room",
+    "devices reserve board-ddee01 --purpose repair",
+    "devices release board-ddee01",
     "devices unlabel board-ddee01 living-room",
     "devices pin board-ddee01",
     "devices pin board-ddee02 --follow minor",
