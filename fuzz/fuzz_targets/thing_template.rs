@@ -13,7 +13,7 @@ fuzz_target!(|input: (&str, &str, &[u8])| {
     let args = json!({"x": value}).as_object().cloned().unwrap_or_default();
     if let Ok(body) = BodyTemplate::parse(template)
         && let Ok(filled) = body.fill(&args)
-        && body.is_json()
+        && matches!(body, BodyTemplate::Json(_))
     {
         assert!(serde_json::from_str::<Value>(&filled).is_ok(), "{filled}");
     }
@@ -21,10 +21,22 @@ fuzz_target!(|input: (&str, &str, &[u8])| {
     if let Ok(filled) = fixed {
         assert_eq!(serde_json::from_str::<Value>(&filled).expect("JSON"), json!({"a": value, "b": [value]}));
     }
-    for place in [TextPlace::Topic, TextPlace::Url, TextPlace::Header, TextPlace::Plain] {
+    for place in [
+        TextPlace::Topic,
+        TextPlace::Url,
+        TextPlace::Header,
+        TextPlace::Text,
+        TextPlace::JsonText,
+        TextPlace::Form,
+        TextPlace::Markup,
+    ] {
         if let Ok(template) = TextTemplate::parse(template) {
             let _ = template.fill(&args, place);
         }
+    }
+    let embedded = BodyTemplate::parse(r#"SET {"a":"${x}"}"#).expect("valid").fill(&args);
+    if let Ok(filled) = embedded {
+        assert_eq!(serde_json::from_str::<Value>(&filled[4..]).expect("JSON"), json!({"a": value}));
     }
     if let Ok(topic) = TextTemplate::parse("a/${x}/b").expect("valid").fill(&args, TextPlace::Topic) {
         assert_eq!(topic.split('/').count(), 3);

@@ -75,7 +75,7 @@ impl SharedServers {
         for server in saved.into_iter().take(MAX_ADDED) {
             match plan(&server, settings.allowed()) {
                 Ok(plan) => lists.added.push((server, plan)),
-                Err(why) => tracing::warn!(server = server.url, "a server that was added is left out: {why}"),
+                Err(why) => tracing::warn!(server = server.name, "a server that was added is left out: {why}"),
             }
         }
         let (plans, receiver) = watch::channel(lists.plans());
@@ -196,7 +196,7 @@ impl ServerList for SharedServers {
             let found = lists.found.iter().map(|find| FoundServer {
                 name: find.name.clone(),
                 announced: find.announced.clone(),
-                url: find.url.to_string(),
+                url: find.url.whole(),
                 more: Default::default(),
             });
             FoundServers { found: found.collect(), problem }
@@ -210,7 +210,7 @@ impl ServerList for SharedServers {
             let why = format!("no server `{name}` was found in the last minutes; `sinew boards` looks for them");
             return Err(wrong("name", why));
         };
-        let server = NewServer { url: find.url.to_string(), name: Some(find.name.clone()), ..NewServer::default() };
+        let server = NewServer { url: find.url.whole(), name: Some(find.name.clone()), ..NewServer::default() };
         let shown = self.keep(&mut lists, server)?;
         lists.found.retain(|find| find.name != name);
         Ok(shown)
@@ -221,7 +221,9 @@ impl ServerList for SharedServers {
 fn remember(lists: &mut Lists, servers: Vec<sinew_servers::FoundServer>) {
     lists.found.retain(|find| find.seen.elapsed() < FOUND_TIME);
     let followed = lists.plans();
-    let is_followed = |url: &HttpUrl| followed.iter().any(|plan| plan.place.describe() == url.to_string());
+    let is_at =
+        |plan: &ServerPlan, url: &HttpUrl| matches!(&plan.place, ServerPlace::Http { url: known, .. } if known == url);
+    let is_followed = |url: &HttpUrl| followed.iter().any(|plan| is_at(plan, url));
     lists.found.retain(|find| !is_followed(&find.url));
     for server in servers.into_iter().filter(|server| !is_followed(&server.url)) {
         let same = |find: &&mut RememberedFind| find.url == server.url && find.announced == server.name;

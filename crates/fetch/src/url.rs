@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use http::Uri;
 
 /// An `http` or `https` address without user name and fragment.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct HttpUrl {
     is_encrypted: bool,
     host: String,
@@ -51,7 +51,7 @@ fn is_of_this_machine(address: IpAddr) -> bool {
 impl HttpUrl {
     pub fn parse(text: &str) -> Result<HttpUrl, String> {
         const FORM: &str = "write http://HOST:PORT/PATH, or https:// for TLS";
-        let wrong = |why: &str| format!("`{}` {why}; {FORM}", without_user(text));
+        let wrong = |why: &str| format!("`{}` {why}; {FORM}", without_secrets(text));
         if text.contains('#') {
             return Err(wrong("has a fragment (`#`), which servers never see"));
         }
@@ -90,6 +90,12 @@ impl HttpUrl {
         &self.path
     }
 
+    /// The address as it was written, in its shortest form.
+    pub fn whole(&self) -> String {
+        let scheme = if self.is_encrypted { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority(), self.path)
+    }
+
     /// The same service at another path.
     pub fn with_path(&self, path: &str) -> HttpUrl {
         HttpUrl { path: path.to_owned(), ..self.clone() }
@@ -98,7 +104,7 @@ impl HttpUrl {
     /// Where a redirect leads, if it stays with the same service.
     pub fn redirected(&self, location: &str) -> Option<HttpUrl> {
         if location.starts_with('/') && !location.starts_with("//") {
-            return HttpUrl::parse(&self.with_path(location).to_string()).ok();
+            return HttpUrl::parse(&self.with_path(location).whole()).ok();
         }
         let target = HttpUrl::parse(location).ok()?;
         let place = |url: &HttpUrl| (url.is_encrypted, url.host.clone(), url.port);
@@ -129,17 +135,24 @@ impl HttpUrl {
 }
 
 impl fmt::Display for HttpUrl {
+    /// For people: without the query, which often holds a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.is_encrypted { "https" } else { "http" };
-        write!(f, "{scheme}://{}{}", self.authority(), self.path)
+        f.write_str(&without_secrets(&self.whole()))
     }
 }
 
-/// Errors quote addresses, and a user name may stand before a password.
-fn without_user(text: &str) -> String {
+impl fmt::Debug for HttpUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// An address as it is shown: a password may stand in it before the host, or a token in its query.
+fn without_secrets(text: &str) -> String {
+    let (text, query) = text.split_once('?').map_or((text, ""), |(text, _)| (text, "?…"));
     match (text.split_once("://"), text.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),
-        _ => text.to_owned(),
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}{query}"),
+        _ => format!("{text}{query}"),
     }
 }
 
@@ -156,13 +169,28 @@ mod tests {
             ("http://[FE80::1]:81/x", "http://[fe80::1]:81/x"),
             ("http://b?x=1", "http://b/?x=1"),
         ] {
-            assert_eq!(HttpUrl::parse(written).map(|url| url.to_string()).as_deref(), Ok(shown));
+            assert_eq!(HttpUrl::parse(written).map(|url| url.whole()).as_deref(), Ok(shown));
         }
     }
 
     #[test]
+    fn an_address_is_shown_without_its_query() {
+        let url = HttpUrl::parse("http://b/mcp?token=secret").expect("valid");
+        assert_eq!(format!("{url} {url:?}"), "http://b/mcp?… http://b/mcp?…");
+    }
+
+    #[test]
     fn a_mistake_is_named_without_the_password_in_it() {
-        for wrong in ["", "board", "ftp://b/", "http://", "http://me:secret@b/", "http://b/#x", "http://a b/"] {
+        for wrong in [
+            "",
+            "board",
+            "ftp://b/",
+            "http://",
+            "http://me:secret@b/",
+            "ftp://b/?t=secret",
+            "http://b/#x",
+            "http://a b/",
+        ] {
             let problem = HttpUrl::parse(wrong).expect_err(wrong);
             assert!(problem.contains("http://HOST") && !problem.contains("secret"), "{problem}");
         }

@@ -1,8 +1,10 @@
 //! A serial port as a line for the board protocol.
 //!
-//! We speak first: some boards say nothing by themselves. The first request is repeated until the board answers, once as
-//! bare JSON-RPC and once in the envelope of the board protocol, and the answer shows which of them the board speaks.
+//! We speak first: some boards say nothing by themselves. `initialize` is repeated until the board answers, once as bare
+//! JSON-RPC and once in the envelope of the board protocol. Its answer alone shows which of them the board speaks: boards
+//! print JSON of many kinds.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use sinew_boards::Line;
+use sinew_tool::Value;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
@@ -23,6 +26,8 @@ const REPEAT_TIME: Duration = Duration::from_secs(2);
 const MAX_QUICK_REPEATS: u32 = 8;
 /// The board may be given its firmware later.
 const RARE_REPEAT_TIME: Duration = Duration::from_secs(15);
+/// Greetings whose answers are known; each connection has one or two.
+const MAX_GREETINGS: usize = 8;
 /// Bytes that may wait until the board reads them: the longest call, and some answers.
 const MAX_UNSENT_BYTES: usize = 4 * MAX_LINE_BYTES;
 
@@ -33,8 +38,10 @@ pub(crate) struct SerialLine {
     reader: SerialReader,
     unsent: Vec<u8>,
     is_bare: bool,
-    has_spoken: bool,
-    first_request: Option<String>,
+    has_answered: bool,
+    /// `initialize`, until it is answered.
+    greeting: Option<String>,
+    greeting_ids: VecDeque<i64>,
     repeats: u32,
     repeat_at: Pin<Box<Sleep>>,
 }
@@ -49,8 +56,9 @@ impl SerialLine {
             reader: SerialReader::default(),
             unsent: Vec::new(),
             is_bare: true,
-            has_spoken: false,
-            first_request: None,
+            has_answered: false,
+            greeting: None,
+            greeting_ids: VecDeque::new(),
             repeats: 0,
             repeat_at: Box::pin(tokio::time::sleep(REPEAT_TIME)),
         }
@@ -62,14 +70,35 @@ impl SerialLine {
         self.unsent.push(b'\n');
     }
 
+    /// From here to its answer, `initialize` is repeated in both forms.
+    fn begin_greeting(&mut self, id: i64, text: String) {
+        self.greeting_ids.push_back(id);
+        if self.greeting_ids.len() > MAX_GREETINGS {
+            self.greeting_ids.pop_front();
+        }
+        (self.greeting, self.repeats) = (Some(text), 0);
+        self.repeat_at.as_mut().reset(Instant::now() + REPEAT_TIME);
+    }
+
+    /// The answer to a greeting shows how the board speaks.
+    fn end_greeting(&mut self, text: &str) {
+        let answered = if self.greeting.is_some() { read_answer(text) } else { None };
+        if let Some((id, is_bare)) = answered.filter(|(id, _)| self.greeting_ids.contains(id)) {
+            tracing::debug!(board = %self.name, id, is_bare, "the board has answered");
+            (self.greeting, self.is_bare, self.has_answered) = (None, is_bare, true);
+        }
+    }
+
     fn poll_repeat(&mut self, cx: &mut Context<'_>) {
-        while !self.has_spoken && self.repeat_at.as_mut().poll(cx).is_ready() {
+        while let Some(greeting) = self.greeting.clone()
+            && self.repeat_at.as_mut().poll(cx).is_ready()
+        {
             self.repeats += 1;
             let pause = if self.repeats > MAX_QUICK_REPEATS { RARE_REPEAT_TIME } else { REPEAT_TIME };
             self.repeat_at.as_mut().reset(Instant::now() + pause);
             self.is_bare = !self.is_bare;
-            if let Some(text) = self.first_request.clone().filter(|_| self.unsent.is_empty()) {
-                self.write(&text);
+            if self.unsent.is_empty() {
+                self.write(&greeting);
             }
         }
     }
@@ -81,8 +110,8 @@ impl Line for SerialLine {
             return Err(io::Error::other("the board does not read what is sent to it"));
         }
         self.write(&text);
-        if !self.has_spoken {
-            self.first_request = Some(text);
+        if let Some(id) = read_greeting(&text) {
+            self.begin_greeting(id, text);
         }
         Ok(())
     }
@@ -108,12 +137,10 @@ impl Line for SerialLine {
             while let Some(text) = self.reader.next_text() {
                 match text {
                     SerialText::Message(text) => {
-                        self.is_bare = !has_envelope(&text);
-                        self.has_spoken = true;
-                        self.first_request = None;
+                        self.end_greeting(&text);
                         return Poll::Ready(Ok(Some(text.into_bytes())));
                     }
-                    SerialText::Boot if self.has_spoken => {
+                    SerialText::Boot if self.has_answered => {
                         return Poll::Ready(Err(io::Error::other("the board restarted")));
                     }
                     SerialText::Boot => {}
@@ -133,16 +160,33 @@ impl Line for SerialLine {
     }
 }
 
-type Members = std::collections::BTreeMap<String, Box<RawValue>>;
+/// The JSON-RPC message in a text, and whether it stands there bare, without the envelope of the board protocol.
+fn read_message(text: &str) -> Option<(Value, bool)> {
+    let mut message: Value = serde_json::from_str(text).ok()?;
+    match message["type"] == "mcp" {
+        true => Some((message["payload"].take(), false)),
+        false => Some((message, true)),
+    }
+}
 
-/// Whether a message is one of the board protocol and not bare JSON-RPC.
-fn has_envelope(text: &str) -> bool {
-    serde_json::from_str::<Members>(text).is_ok_and(|members| members.contains_key("type"))
+/// The id of an `initialize`.
+fn read_greeting(text: &str) -> Option<i64> {
+    let (message, _) = read_message(text).filter(|_| text.contains("\"initialize\""))?;
+    message["id"].as_i64().filter(|_| message["method"] == "initialize")
+}
+
+/// The id of an answer, and whether it is bare. Some boards send ids back as text.
+fn read_answer(text: &str) -> Option<(i64, bool)> {
+    let (message, is_bare) = read_message(text)?;
+    let is_answer = message["method"].is_null() && (message.get("result").is_some() || message.get("error").is_some());
+    let id = &message["id"];
+    let id = id.as_i64().or_else(|| id.as_str()?.parse().ok()).or_else(|| Some(id.as_f64()? as i64));
+    Some((id.filter(|_| is_answer)?, is_bare))
 }
 
 /// The JSON-RPC message in the envelope of the board protocol; `None` where there is none.
 fn unwrapped(text: &str) -> Option<String> {
-    let mut members: Members = serde_json::from_str(text).ok()?;
+    let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text).ok()?;
     Some(members.remove("payload")?.get().to_owned())
 }
 
@@ -156,6 +200,23 @@ mod tests {
         assert_eq!(unwrapped(text).as_deref(), Some(r#"{"jsonrpc":"2.0","id":1}"#));
         for other in [r#"{"jsonrpc":"2.0","id":1}"#, r#"{"type":"hello"}"#, "x"] {
             assert_eq!(unwrapped(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn only_an_answer_shows_how_a_board_speaks() {
+        for (text, answered) in [
+            (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Some((7, true))),
+            (r#"{"id":"7","error":{}}"#, Some((7, true))),
+            (r#"{"type":"mcp","payload":{"id":7.0,"result":{}}}"#, Some((7, false))),
+            (r#"{"type":"log","msg":"hi"}"#, None),
+            (r#"{"type":"log","id":7,"msg":"hi"}"#, None),
+            (r#"{"temp":21}"#, None),
+            (r#"{"type":"mcp"}"#, None),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#, None),
+            (r#"[7]"#, None),
+        ] {
+            assert_eq!(read_answer(text), answered, "{text}");
         }
     }
 }

@@ -50,7 +50,9 @@ impl SerialReader {
             return self.ready.push_back(SerialText::TooLong);
         }
         let text = String::from_utf8_lossy(&line);
-        let text = text.trim_matches(|character: char| character.is_whitespace() || character.is_control());
+        // An escape begins a colour, which is one with what follows.
+        let is_blank = |each: char| each.is_whitespace() || (each.is_control() && each != '\u{1b}');
+        let text = text.trim_matches(is_blank);
         if !text.is_empty() {
             self.ready.push_back(read_text(text));
         }
@@ -58,10 +60,11 @@ impl SerialReader {
 }
 
 fn read_text(text: &str) -> SerialText {
-    // Noise without a line end may stand before a message.
+    // Noise without a line end may stand before a message; words before it make it a log line that quotes one.
     let start = text.find("{\"").or_else(|| text.find('{'));
     if let Some(start) = start
         && text.ends_with('}')
+        && !has_words(&text[..start])
         && serde_json::from_str::<&serde_json::value::RawValue>(&text[start..]).is_ok()
     {
         return SerialText::Message(text[start..].to_owned());
@@ -71,6 +74,19 @@ fn read_text(text: &str) -> SerialText {
         true => SerialText::Boot,
         false => SerialText::Log(text.chars().filter(|each| !each.is_control()).take(MAX_LOG_CHARACTERS).collect()),
     }
+}
+
+/// Whether a text says something, apart from the colours of terminals.
+fn has_words(text: &str) -> bool {
+    let mut pieces = text.split('\u{1b}');
+    let before = pieces.next().unwrap_or_default();
+    let is_parameter = |each: char| each.is_ascii_digit() || matches!(each, '[' | ';' | '?');
+    let behind = |piece: &str| {
+        let mut rest = piece.trim_start_matches(is_parameter).chars();
+        rest.next();
+        rest.any(char::is_alphanumeric)
+    };
+    before.contains(char::is_alphanumeric) || pieces.any(behind)
 }
 
 #[cfg(test)]
@@ -97,6 +113,23 @@ mod tests {
                 SerialText::Message("{\"id\":1,\"result\":{}}".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn a_log_line_that_quotes_a_message_is_a_log_line() {
+        let message = r#"{"id":1,"result":{}}"#;
+        for (before, is_message) in [
+            ("", true),
+            (">>> ", true),
+            ("\u{fffd}\u{fffd}~", true),
+            ("\u{1b}[0m\u{1b}[1;32m", true),
+            ("I (100) net: got ", false),
+            ("\u{1b}[0;32mgot ", false),
+            ("[12] ", false),
+        ] {
+            let found = read(&[format!("{before}{message}\n").as_bytes()]);
+            assert_eq!(found == [SerialText::Message(message.to_owned())], is_message, "{before:?} {found:?}");
+        }
     }
 
     #[test]

@@ -47,13 +47,16 @@ impl Port {
             let mut ready = ready!(self.file.poll_read_ready(cx))?;
             match ready.try_io(|file| file.get_ref().read(buffer)) {
                 Ok(Ok(read)) if read > 0 => return Poll::Ready(Ok(read)),
-                Ok(_) => {
-                    self.is_gone.store(true, Ordering::Relaxed);
-                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::NotConnected, "it was unplugged")));
-                }
+                Ok(_) => return Poll::Ready(Err(self.gone())),
                 Err(_would_block) => {}
             }
         }
+    }
+
+    /// A port that can be neither read nor written any more is opened anew.
+    fn gone(&self) -> io::Error {
+        self.is_gone.store(true, Ordering::Relaxed);
+        io::Error::new(io::ErrorKind::NotConnected, "it was unplugged")
     }
 
     /// Whether the port was unplugged.
@@ -64,8 +67,10 @@ impl Port {
     pub(crate) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         loop {
             let mut ready = ready!(self.file.poll_write_ready(cx))?;
-            if let Ok(written) = ready.try_io(|file| file.get_ref().write(bytes)) {
-                return Poll::Ready(written);
+            match ready.try_io(|file| file.get_ref().write(bytes)) {
+                Ok(Ok(written)) => return Poll::Ready(Ok(written)),
+                Ok(Err(_)) => return Poll::Ready(Err(self.gone())),
+                Err(_would_block) => {}
             }
         }
     }

@@ -22,6 +22,8 @@ use crate::settings::{ServerPlace, ServerPlan};
 const FIRST_PAUSE_TIME: Duration = Duration::from_secs(1);
 /// A board that was switched on is there within this time.
 const LAST_PAUSE_TIME: Duration = Duration::from_secs(60);
+/// A server that stays connected for so long is well; one that goes earlier is tried again more and more seldom.
+const WELL_TIME: Duration = Duration::from_secs(60);
 /// After a failed look the next one comes soon: it decides whether the server is gone.
 const SECOND_LOOK_TIME: Duration = Duration::from_secs(2);
 /// Looks that callers and the server ask for are at least so far apart.
@@ -33,8 +35,6 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 const MAX_EVENTS: u64 = 200;
 /// The body of an event is kept.
 const MAX_EVENT_BYTES: usize = 16 << 10;
-/// How another gateway names itself.
-const GATEWAY_NAME: &str = "sinew";
 
 pub(crate) struct ServerTask {
     pub(crate) plan: ServerPlan,
@@ -46,7 +46,7 @@ pub(crate) struct ServerTask {
 impl ServerTask {
     pub(crate) async fn run(self) {
         let server = &self.plan.suggested_id;
-        let mut pause = FIRST_PAUSE_TIME;
+        let mut pauses = Pauses::default();
         let mut stand_in = StandIn::new(device::info(&self.plan), self.known.clone(), self.announce.clone());
         let mut last_trouble = String::new();
         // What happens seldom is in boxes: a task has space for everything that it may do, and there are thousands.
@@ -55,12 +55,14 @@ impl ServerTask {
                 Ok((session, device, greeting)) => {
                     stand_in.end();
                     tracing::info!(%server, tools = device.tools().len(), revision = %greeting.revision, "server connected");
-                    (pause, last_trouble) = (FIRST_PAUSE_TIME, String::new());
+                    last_trouble = String::new();
+                    let connected = Instant::now();
                     self.say(DeviceEvent::Joined(device.clone()));
                     let kept = self.end.run_until_cancelled(self.keep(&session, &device, &greeting)).await;
                     let reason = kept.unwrap_or(LeaveReason::Closed);
                     self.say(DeviceEvent::Left(device, reason.clone()));
                     Box::pin(session.link.close()).await;
+                    pauses.note_served(connected.elapsed());
                     reason.to_string()
                 }
                 Err(error) => {
@@ -76,8 +78,7 @@ impl ServerTask {
                 tracing::warn!(%server, "server not reached: {why}; trying again");
                 last_trouble = why;
             }
-            self.end.run_until_cancelled(sleep(pause)).await;
-            pause = (pause * 2).min(LAST_PAUSE_TIME);
+            self.end.run_until_cancelled(sleep(pauses.take())).await;
         }
     }
 
@@ -90,11 +91,6 @@ impl ServerTask {
             }
         };
         let (session, greeting) = Session::open(link).await?;
-        if greeting.name == GATEWAY_NAME {
-            let message = "it is another Sinew gateway, whose devices would be offered in circles; connect your client to it directly";
-            session.link.close().await;
-            return Err(LinkError::new(LinkErrorKind::Denied, message));
-        }
         let (tools, warnings) = session.list().await?;
         self.warn(&warnings);
         let session = Arc::new(session);
@@ -220,10 +216,51 @@ impl ServerTask {
     }
 }
 
+/// How long to wait before each attempt.
+struct Pauses {
+    next: Duration,
+}
+
+impl Default for Pauses {
+    fn default() -> Pauses {
+        Pauses { next: FIRST_PAUSE_TIME }
+    }
+}
+
+impl Pauses {
+    /// The server was there for `time`.
+    fn note_served(&mut self, time: Duration) {
+        if time >= WELL_TIME {
+            *self = Pauses::default();
+        }
+    }
+
+    fn take(&mut self) -> Duration {
+        let next = (self.next * 2).min(LAST_PAUSE_TIME);
+        std::mem::replace(&mut self.next, next)
+    }
+}
+
 /// The next message of a stream that may not exist; `None` when it has ended.
 async fn next_message(stream: &mut Option<Exchange>) -> Option<ServerMessage> {
     match stream {
         None => std::future::pending().await,
         Some(exchange) => Box::pin(exchange.next()).await.ok().flatten(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_goes_soon_after_it_came_is_tried_again_more_and_more_seldom() {
+        let mut pauses = Pauses::default();
+        let after = |pauses: &mut Pauses, served: u64| {
+            pauses.note_served(Duration::from_secs(served));
+            pauses.take().as_secs()
+        };
+        assert_eq!([0, 1, 0, 59, 0, 0, 0, 0].map(|served| after(&mut pauses, served)), [1, 2, 4, 8, 16, 32, 60, 60]);
+        assert_eq!([60, 0].map(|served| after(&mut pauses, served)), [1, 2]);
     }
 }

@@ -12,6 +12,7 @@ mod device;
 mod find;
 mod follow;
 mod headers;
+mod http_exchange;
 mod http_link;
 mod link;
 pub mod mdns;

@@ -4,7 +4,8 @@ use sinew_fetch::{FetchError, HeaderMap};
 use sinew_tool::text::{clean_line, log_line};
 use sinew_tool::{ErrorKind, ToolError};
 
-use crate::http_link::{HttpExchange, HttpLink};
+use crate::http_exchange::HttpExchange;
+use crate::http_link::HttpLink;
 use crate::message::ServerMessage;
 use crate::process_link::{ProcessExchange, ProcessLink};
 
@@ -46,7 +47,7 @@ pub(crate) enum LinkErrorKind {
     Away,
     /// The request may have arrived.
     Lost,
-    /// The server does not know our session any more; nothing was done.
+    /// The server does not know our session any more, and did not handle the request.
     NewSession,
     /// The server has no time for us; nothing was done.
     Busy,
@@ -65,9 +66,8 @@ impl LinkError {
     pub(crate) fn into_tool_error(self, tool: &str) -> ToolError {
         let said = clean_line(&self.message, 500);
         let (kind, what) = match self.kind {
-            LinkErrorKind::Away | LinkErrorKind::NewSession => {
-                (ErrorKind::DeviceAway, "nothing was sent, try again later")
-            }
+            LinkErrorKind::Away => (ErrorKind::DeviceAway, "nothing was sent, try again later"),
+            LinkErrorKind::NewSession => (ErrorKind::DeviceAway, "nothing was done, try again later"),
             LinkErrorKind::Lost => {
                 (ErrorKind::DeviceLost, "the call may have had its effect, look before trying again")
             }

@@ -82,6 +82,19 @@ impl ServerMessage {
     }
 }
 
+/// Whether a text is a JSON-RPC error that belongs to no request: the server refused what it got before it read a request
+/// in it. The official Python SDK names `server-error` in place of null.
+pub(crate) fn is_error_without_request(text: &str) -> bool {
+    let Ok(Members { id, method: None, result: None, error: Some(_), .. }) = serde_json::from_str(text) else {
+        return false;
+    };
+    match id {
+        None | Some(Value::Null) => true,
+        Some(Value::String(id)) => id == "server-error",
+        Some(_) => false,
+    }
+}
+
 fn is_plain(id: &Value) -> bool {
     match id {
         Value::String(text) => text.len() <= MAX_ID_BYTES,
@@ -140,6 +153,25 @@ mod tests {
             let messages =
                 ServerMessage::parse(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)).expect("read");
             assert!(matches!(messages[..], [ServerMessage::Answer { id: 7, result: Ok(_) }]), "{id}");
+        }
+    }
+
+    #[test]
+    fn an_error_that_names_a_request_is_an_answer_to_it() {
+        for (text, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#,
+                true,
+            ),
+            (r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"x"}}"#, true),
+            (r#"{"error":{"code":-32000}}"#, true),
+            (r#"{"id":7,"error":{"code":-32000,"message":"session expired, invalid"}}"#, false),
+            (r#"{"id":"7","error":{"code":-32000}}"#, false),
+            (r#"{"id":null,"result":{}}"#, false),
+            (r#"{"id":null,"method":"x","error":{}}"#, false),
+            ("Bad Request: no valid session ID", false),
+        ] {
+            assert_eq!(is_error_without_request(text), expected, "{text}");
         }
     }
 

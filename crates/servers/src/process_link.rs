@@ -1,7 +1,7 @@
 //! MCP over the standard input and output of a process, one message per line.
 //!
-//! The process is a program that the configuration names. It ends when its link is dropped: first its input is closed,
-//! then it is killed.
+//! The process is a program that the configuration names. It has a process group of its own, and ends with its link: first
+//! its input is closed, then it is killed with everything that it started.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -11,22 +11,36 @@ use std::time::Duration;
 use sinew_tool::text::clip;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio_util::sync::CancellationToken;
 
 use crate::link::{LinkError, LinkErrorKind, MAX_MESSAGE_BYTES, Outgoing};
 use crate::message::ServerMessage;
 
 /// Messages that may wait for whoever reads them; further notifications are dropped.
 const MAX_WAITING: usize = 256;
+/// Of these, kept free for questions and answers, which are never dropped for notifications.
+const KEPT_FOR_QUESTIONS: usize = 32;
+/// Lines that wait until the program reads its input.
+const MAX_UNSENT_LINES: usize = 16;
 /// How long a process may take to end by itself.
 const CLOSE_TIME: Duration = Duration::from_secs(2);
-/// Lines of a process's error output that are shown; beyond it they are read and dropped.
-const MAX_LOG_LINES: usize = 1000;
+/// Lines of a process's error output that are logged each time it is started; beyond it they are read and dropped.
+const MAX_LOG_LINES: usize = 200;
 
 pub(crate) struct ProcessLink {
-    input: tokio::sync::Mutex<Option<ChildStdin>>,
+    lines: mpsc::Sender<UnsentLine>,
+    writer: Option<AbortHandle>,
     routes: Arc<Routes>,
-    child: tokio::sync::Mutex<Child>,
+    end: CancellationToken,
+    process: tokio::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A line on its way to the program, and who wants to know that it is written.
+struct UnsentLine {
+    text: String,
+    written: oneshot::Sender<std::io::Result<()>>,
 }
 
 /// Who waits for which message. A server on stdio gets one call at a time, so that what belongs to no request belongs
@@ -50,16 +64,17 @@ impl Routes {
 
     fn deliver(&self, message: ServerMessage) {
         self.with(|table| {
-            let receiver = match &message {
-                ServerMessage::Answer { id, .. } => table.open.get(id),
-                ServerMessage::Request { .. } => table.open.values().next().or(table.listener.as_ref()),
+            let open = || table.open.values().next().or(table.listener.as_ref());
+            let (receiver, kept_free) = match &message {
+                ServerMessage::Answer { id, .. } => (table.open.get(id), 0),
+                ServerMessage::Request { .. } => (open(), 1),
                 ServerMessage::Notification { method, .. } if method == "notifications/tools/list_changed" => {
-                    table.listener.as_ref()
+                    (table.listener.as_ref(), 1)
                 }
-                ServerMessage::Notification { .. } => table.open.values().next().or(table.listener.as_ref()),
+                ServerMessage::Notification { .. } => (open(), KEPT_FOR_QUESTIONS),
             };
-            if let Some(receiver) = receiver {
-                // Nobody reads fast enough: what is dropped is progress or a log line.
+            if let Some(receiver) = receiver.filter(|receiver| receiver.capacity() > kept_free) {
+                // Nobody waits any more where it fails.
                 let _ = receiver.try_send(message);
             }
         });
@@ -75,23 +90,23 @@ impl ProcessLink {
     pub(crate) fn start(command: &[String]) -> Result<ProcessLink, LinkError> {
         let away = |message: String| LinkError::new(LinkErrorKind::Away, message);
         let (program, arguments) = command.split_first().ok_or_else(|| away("`command` is empty".to_owned()))?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| away(format!("`{program}` cannot be started: {error}")))?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command.spawn().map_err(|error| away(format!("`{program}` cannot be started: {error}")))?;
         let routes = Arc::new(Routes::default());
-        let (input, output, log) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        if let Some(output) = output {
+        let (lines, unsent) = mpsc::channel(MAX_UNSENT_LINES);
+        let writer = child.stdin.take().map(|input| tokio::spawn(write_lines(input, unsent)).abort_handle());
+        if let Some(output) = child.stdout.take() {
             tokio::spawn(read_messages(BufReader::new(output), routes.clone()));
         }
-        if let Some(log) = log {
+        if let Some(log) = child.stderr.take() {
             tokio::spawn(read_log(BufReader::new(log), program.clone()));
         }
-        Ok(ProcessLink { input: tokio::sync::Mutex::new(input), routes, child: tokio::sync::Mutex::new(child) })
+        let end = CancellationToken::new();
+        let process = tokio::sync::Mutex::new(Some(tokio::spawn(keep(child, end.clone()))));
+        Ok(ProcessLink { lines, writer, routes, end, process })
     }
 
     pub(crate) async fn send(&self, outgoing: Outgoing) -> Result<ProcessExchange, LinkError> {
@@ -107,14 +122,10 @@ impl ProcessLink {
                 return Err(gone());
             }
         }
-        let mut input = self.input.lock().await;
-        let Some(input) = input.as_mut() else { return Err(gone()) };
-        let line = format!("{}\n", outgoing.text);
-        let written = async {
-            input.write_all(line.as_bytes()).await?;
-            input.flush().await
-        };
-        written.await.map_err(|error| LinkError::new(LinkErrorKind::Lost, format!("its input is closed: {error}")))?;
+        let (written, is_written) = oneshot::channel();
+        self.lines.send(UnsentLine { text: outgoing.text, written }).await.map_err(|_| gone())?;
+        let written = is_written.await.map_err(|_| gone())?;
+        written.map_err(|error| LinkError::new(LinkErrorKind::Lost, format!("its input is closed: {error}")))?;
         Ok(exchange)
     }
 
@@ -129,11 +140,71 @@ impl ProcessLink {
     }
 
     pub(crate) async fn close(&self) {
-        self.input.lock().await.take();
-        let mut child = self.child.lock().await;
-        if tokio::time::timeout(CLOSE_TIME, child.wait()).await.is_err() {
-            // An error means that it has just ended.
-            let _ = child.kill().await;
+        self.begin_end();
+        if let Some(process) = self.process.lock().await.take() {
+            // An error means that the runtime ends too.
+            let _ = process.await;
+        }
+    }
+
+    fn begin_end(&self) {
+        if let Some(writer) = &self.writer {
+            writer.abort();
+        }
+        self.end.cancel();
+    }
+}
+
+impl Drop for ProcessLink {
+    fn drop(&mut self) {
+        self.begin_end();
+    }
+}
+
+/// Waits until a program ends, by itself or because it is told to, and then ends what it started: such a process may hold
+/// its output open.
+async fn keep(mut child: Child, end: CancellationToken) {
+    let group = ProcessGroup { leader: child.id() };
+    if end.run_until_cancelled(child.wait()).await.is_none() {
+        let _ = tokio::time::timeout(CLOSE_TIME, child.wait()).await;
+    }
+    drop(group);
+    // An error means that it has ended.
+    let _ = child.kill().await;
+}
+
+/// A program and whatever it started. They end with the value.
+struct ProcessGroup {
+    leader: Option<u32>,
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(group) = self.leader.and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
+            // An error means that nobody is left in it.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// Writes line after line, each as a whole: whoever sends one may give up meanwhile.
+async fn write_lines(mut input: ChildStdin, mut lines: mpsc::Receiver<UnsentLine>) {
+    while let Some(UnsentLine { mut text, written }) = lines.recv().await {
+        if written.is_closed() {
+            continue;
+        }
+        text.push('\n');
+        let result = async {
+            input.write_all(text.as_bytes()).await?;
+            input.flush().await
+        };
+        let result = result.await;
+        let is_closed = result.is_err();
+        // The sender may have given up.
+        let _ = written.send(result);
+        if is_closed {
+            return;
         }
     }
 }
@@ -183,7 +254,7 @@ async fn read_log(mut log: impl AsyncBufRead + Unpin, program: String) {
     while let Ok(Some(line)) = read_line(&mut log, MAX_MESSAGE_BYTES).await {
         if shown < MAX_LOG_LINES {
             shown += 1;
-            tracing::debug!(program, "{}", clip(line.trim_end()));
+            tracing::info!(program, "{}", clip(line.trim_end()));
         }
     }
 }

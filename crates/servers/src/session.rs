@@ -12,7 +12,6 @@ use sinew_tool::text::{clean_line, clip};
 use sinew_tool::{Args, Caller, ErrorKind, Outcome, Tool, ToolError, Toolset, Value, json};
 use sinew_wire::host::{Fault, Limits, ToolListing, read_outcome};
 
-use crate::http_link::is_about_session;
 use crate::link::{Exchange, Link, LinkError, LinkErrorKind, Outgoing};
 use crate::message::{ServerMessage, answer, notification, request};
 use crate::{headers, questions};
@@ -29,7 +28,11 @@ const CANCEL_TIME: Duration = Duration::from_secs(5);
 const MAX_QUESTIONS: usize = 16;
 /// Notifications and questions that a server may send before it answers `initialize` or a page of its list.
 const MAX_INTERRUPTIONS: usize = 1000;
+/// The largest tool list, all pages together: some kilobytes for each tool.
+const MAX_LIST_BYTES: usize = 4 << 20;
 const NOUN: &str = "the server";
+/// How another gateway names itself.
+const GATEWAY_NAME: &str = "sinew";
 
 /// What a server says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,8 +49,15 @@ pub(crate) struct Session {
     pub(crate) link: Link,
     next_id: AtomicI64,
     is_modern: AtomicBool,
-    /// Counts handshakes, so that of several calls that find the session lost only one makes a new one.
-    round: tokio::sync::Mutex<u64>,
+    round: tokio::sync::Mutex<Round>,
+}
+
+/// The handshakes with a server.
+struct Round {
+    /// Counted, so that of several calls that find the session lost only one makes a new one.
+    number: u64,
+    /// What the server called itself: another one at the same address gets no call that was meant for this one.
+    name: String,
 }
 
 /// The answer to a request: its result, or the error that the server reports.
@@ -59,14 +69,26 @@ impl Session {
             link,
             next_id: AtomicI64::new(first_id()),
             is_modern: AtomicBool::new(false),
-            round: tokio::sync::Mutex::new(0),
+            round: tokio::sync::Mutex::new(Round { number: 0, name: String::new() }),
         };
         let greeting = session.greet().await?;
+        session.round.lock().await.name = greeting.name.clone();
         Ok((session, greeting))
     }
 
-    /// Begins with `initialize`, which all servers know but those of the newest revision alone.
+    /// Greets the server, which may be another one than before.
     async fn greet(&self) -> Result<Greeting, LinkError> {
+        let greeting = self.shake_hands().await?;
+        if greeting.name == GATEWAY_NAME {
+            let message = "it is another Sinew gateway, whose devices would be offered in circles; connect your client to it directly";
+            self.link.close().await;
+            return Err(LinkError::new(LinkErrorKind::Denied, message));
+        }
+        Ok(greeting)
+    }
+
+    /// Begins with `initialize`, which all servers know but those of the newest revision alone.
+    async fn shake_hands(&self) -> Result<Greeting, LinkError> {
         self.is_modern.store(false, Ordering::Relaxed);
         let refusal = match self.initialize().await {
             Ok(greeting) => return Ok(greeting),
@@ -105,7 +127,8 @@ impl Session {
 
     /// Reads the tool list, page by page.
     pub(crate) async fn list(&self) -> Result<(Toolset, Vec<String>), LinkError> {
-        let (mut listing, limits) = (ToolListing::new(), Limits::default());
+        let limits = Limits { list_bytes: MAX_LIST_BYTES, ..Limits::default() };
+        let mut listing = ToolListing::new();
         loop {
             let params = serde_json::from_str(&listing.params(false, true)).unwrap_or_default();
             let page = self.ask_again("tools/list", params).await?.map_err(|fault| refused("tools/list", &fault))?;
@@ -125,16 +148,20 @@ impl Session {
         Ok(Some(stream))
     }
 
-    /// A request that may be repeated in a new session.
+    /// A request that changes nothing, so that it may be repeated in a new session for any reason.
     async fn ask_again(&self, method: &str, params: Value) -> Result<Answered, LinkError> {
-        let round = *self.round.lock().await;
-        match self.ask(method, params.clone()).await {
-            Err(error) if error.kind == LinkErrorKind::NewSession => {
-                self.renew(round).await?;
-                self.ask(method, params).await
-            }
-            answered => answered,
+        let round = self.round.lock().await.number;
+        let answered = self.ask(method, params.clone()).await;
+        let is_lost = match &answered {
+            Err(error) => error.kind == LinkErrorKind::NewSession || is_about_session(&error.message),
+            Ok(Err(fault)) => is_about_session(&fault.message) || fault.is_seen_id(),
+            Ok(Ok(_)) => false,
+        };
+        if !is_lost {
+            return answered;
         }
+        self.renew(round).await?;
+        self.ask(method, params).await
     }
 
     /// One request and its answer; what else the server says meanwhile is not for anybody.
@@ -145,7 +172,7 @@ impl Session {
             for _ in 0..MAX_INTERRUPTIONS {
                 match exchange.next().await? {
                     Some(ServerMessage::Answer { id: answered, result }) if answered == id => {
-                        return check_session(result.map_err(|error| Fault::read(&error)));
+                        return Ok(result.map_err(|error| Fault::read(&error)));
                     }
                     Some(ServerMessage::Request { id, method, .. }) => self.reply_alone(&id, &method).await?,
                     Some(_) => {}
@@ -163,11 +190,16 @@ impl Session {
     /// Begins a new session, unless somebody else did since `round`.
     async fn renew(&self, round: u64) -> Result<(), LinkError> {
         let mut current = self.round.lock().await;
-        if *current == round {
-            self.link.reset();
-            self.greet().await?;
-            *current += 1;
+        if current.number != round {
+            return Ok(());
         }
+        self.link.reset();
+        let greeting = self.greet().await?;
+        if greeting.name != current.name {
+            let message = format!("`{}` answers at this address now, not `{}`", greeting.name, current.name);
+            return Err(LinkError::new(LinkErrorKind::Denied, message));
+        }
+        current.number += 1;
         Ok(())
     }
 
@@ -201,7 +233,7 @@ impl Session {
         self.link.send(outgoing).await
     }
 
-    /// Calls a tool. Dropping the future cancels the call, also at the server.
+    /// Calls a tool, and sends the call again only where the server proved that it did not handle it. Dropping the future cancels the call, also at the server.
     pub(crate) async fn call(
         self: &Arc<Session>,
         tool: &Tool,
@@ -213,11 +245,12 @@ impl Session {
         let mut has_renewed = false;
         let mut rounds = 0;
         loop {
-            let round = *self.round.lock().await;
+            let round = self.round.lock().await.number;
             let answered = match self.call_once(tool, &params, caller).await {
                 Err(CallFailure::Link(error)) if error.kind == LinkErrorKind::NewSession && !has_renewed => {
                     has_renewed = true;
-                    self.renew(round).await.map_err(failed)?;
+                    let renewed = self.renew(round).await;
+                    renewed.map_err(|why| LinkError { message: why.message, ..error }).map_err(failed)?;
                     continue;
                 }
                 Err(CallFailure::Link(error)) => return Err(failed(error)),
@@ -226,12 +259,6 @@ impl Session {
             };
             let result = match answered {
                 Ok(result) => result,
-                // Nothing was done: the server remembers ids of earlier connections.
-                Err(fault) if fault.is_seen_id() && !has_renewed => {
-                    has_renewed = true;
-                    self.next_id.store(first_id(), Ordering::Relaxed);
-                    continue;
-                }
                 Err(fault) => return Err(fault.into_error(&tool.name, NOUN)),
             };
             let unfinished = self.is_modern.load(Ordering::Relaxed).then(|| Unfinished::read(&result)).flatten();
@@ -270,7 +297,7 @@ impl Session {
             match exchange.next().await {
                 Ok(Some(ServerMessage::Answer { id: answered, result })) if answered == id => {
                     open.is_over = true;
-                    return Ok(check_session(result.map_err(|error| Fault::read(&error)))?);
+                    return Ok(result.map_err(|error| Fault::read(&error)));
                 }
                 Ok(Some(ServerMessage::Notification { method, params })) => report(id, &method, params, caller),
                 Ok(Some(ServerMessage::Request { id, method, params })) => {
@@ -430,12 +457,14 @@ fn report(id: i64, method: &str, params: Value, caller: &dyn Caller) {
     }
 }
 
-/// An error that says that our session is gone.
-fn check_session(answered: Answered) -> Result<Answered, LinkError> {
-    match answered {
-        Err(fault) if is_about_session(&fault.message) => Err(LinkError::new(LinkErrorKind::NewSession, fault.message)),
-        answered => Ok(answered),
-    }
+/// Whether a refusal says that there is no session, or that the server was not initialized: boards forget both when
+/// they restart, and report it in many forms. Words prove nothing about a call, which may have acted before it failed.
+fn is_about_session(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let is_gone = ["not found", "invalid", "expired", "unknown", "missing", "no valid", "required", "terminated"];
+    text.contains("not initialized")
+        || text.contains("uninitialized")
+        || (text.contains("session") && is_gone.iter().any(|word| text.contains(word)))
 }
 
 fn refused(method: &str, fault: &Fault) -> LinkError {

@@ -20,6 +20,7 @@ pub struct SseReader {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
+    has_id: bool,
     id: Option<String>,
     retry: Option<u64>,
     /// The last byte was CR, so that LF would belong to it.
@@ -40,6 +41,7 @@ impl SseReader {
             line: Vec::new(),
             data: Vec::new(),
             has_data: false,
+            has_id: false,
             id: None,
             retry: None,
             after_cr: false,
@@ -95,6 +97,7 @@ impl SseReader {
             }
             b"id" if value.len() <= MAX_ID_BYTES && !value.contains(&0) => {
                 self.id = Some(String::from_utf8_lossy(value).into_owned());
+                self.has_id = true;
             }
             b"retry" => {
                 let time = std::str::from_utf8(value).ok().and_then(|text| text.parse::<u64>().ok());
@@ -110,7 +113,9 @@ impl SseReader {
 
     fn end_event(&mut self) -> Option<SseEvent> {
         let retry = self.retry.take();
-        if !std::mem::take(&mut self.has_data) && retry.is_none() {
+        let (has_data, has_id) = (std::mem::take(&mut self.has_data), std::mem::take(&mut self.has_id));
+        // An event without data still says where the stream can be resumed.
+        if !has_data && !has_id && retry.is_none() {
             return None;
         }
         let data = String::from_utf8_lossy(&std::mem::take(&mut self.data)).into_owned();
@@ -148,6 +153,7 @@ mod tests {
     fn an_id_stays_until_the_next_one() {
         let events = read(&[b"id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n"]);
         assert_eq!(events, [event("a", Some("1")), event("b", Some("1")), event("c", Some(""))]);
+        assert_eq!(read(&[b"id: 7\n\n: hi\n\ndata: a\n\n"]), [event("", Some("7")), event("a", Some("7"))]);
     }
 
     #[test]

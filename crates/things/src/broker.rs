@@ -156,7 +156,10 @@ impl ThingConnection {
         if let Some(index) = self.waiting.iter().position(is_it).filter(|_| !retain)
             && let Waiting::ForAnswer(_, reply) = self.waiting.remove(index)
         {
+            device.answer_topics.note_answer(&topic);
             let _ = reply.send(Ok(Some(payload)));
+        } else if !retain {
+            device.answer_topics.note_other(&topic);
         }
     }
 

@@ -14,6 +14,7 @@ use sinew_tool::{
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::answer;
+use crate::answer_topics::AnswerTopics;
 use crate::broker::Publication;
 use crate::settings::{ThingAction, ThingPlan, ThingTool};
 use crate::template::{TextPlace, TextTemplate};
@@ -25,6 +26,7 @@ pub(crate) struct ThingDevice {
     broker: Option<mpsc::Sender<Publication>>,
     /// A gadget does one thing at a time, and its answers do not say which call they belong to.
     turn: Semaphore,
+    pub(crate) answer_topics: AnswerTopics,
 }
 
 const WHEN_AWAY: &str = "see that it is switched on and its broker runs; it is connected again by itself";
@@ -65,6 +67,7 @@ impl ThingDevice {
             actions: plan.tools.iter().map(with_client).collect::<Result<_, _>>()?,
             broker,
             turn: Semaphore::new(1),
+            answer_topics: AnswerTopics::default(),
         })
     }
 
@@ -75,6 +78,9 @@ impl ThingDevice {
         })?;
         let _turn = self.turn.acquire().await.map_err(|_| self.away("it was removed"))?;
         let args = with_defaults(call.args, &tool.tool);
+        if let ThingAction::Mqtt { answer: Some(answer), .. } = &tool.action {
+            self.answer_topics.quiet(&answer.fill(&args, TextPlace::Topic)?).await;
+        }
         let acting = async {
             match (&tool.action, client) {
                 (ThingAction::Mqtt { .. }, _) => self.publish(tool, &args).await,
@@ -97,8 +103,13 @@ impl ThingDevice {
             reply,
         };
         let broker = self.broker.as_ref().ok_or_else(|| self.away("it has no broker"))?;
+        let mut open = publication.answer.clone().map(|topic| OpenAnswer { device: self, topic: Some(topic) });
         broker.send(publication).await.map_err(|_| self.away("its broker cannot be reached"))?;
-        match answered.await {
+        let answered = answered.await;
+        if let Some(open) = &mut open {
+            open.topic = None;
+        }
+        match answered {
             Ok(Ok(Some(bytes))) => {
                 answer::read(&bytes, tool.pick.as_deref()).map_err(|error| self.named(&tool.tool, error))
             }
@@ -123,8 +134,7 @@ impl ThingDevice {
         let mut sent = Bytes::new();
         if let Some(body) = body {
             sent = body.fill(args)?.into();
-            let kind = if body.is_json() { "application/json" } else { "text/plain; charset=utf-8" };
-            all.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+            all.insert(CONTENT_TYPE, HeaderValue::from_static(body.content_type()));
         }
         for (name, value) in headers {
             let value = HeaderValue::from_str(&value.fill(args, TextPlace::Header)?);
@@ -172,6 +182,20 @@ impl ThingDevice {
             FetchError::Compressed(_) => ErrorKind::BadAnswer,
         };
         ToolError::new(kind, format!("{}: {error}", self.info.suggested_id))
+    }
+}
+
+/// An answer that is waited for. Where the call gives up, it may still come.
+struct OpenAnswer<'a> {
+    device: &'a ThingDevice,
+    topic: Option<String>,
+}
+
+impl Drop for OpenAnswer<'_> {
+    fn drop(&mut self) {
+        if let Some(topic) = &self.topic {
+            self.device.answer_topics.note_given_up(topic);
+        }
     }
 }
 

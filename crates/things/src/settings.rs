@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use sinew_boards::broker::Address;
+use sinew_fetch::header::CONTENT_TYPE;
 use sinew_fetch::{HeaderName, HttpUrl, Method};
 use sinew_policy::MarkedEffect;
+use sinew_schema::{Cost, Validator};
 use sinew_tool::settings::{Deserializer, Setting};
 use sinew_tool::{DeviceId, Tool, Value, check_labels, json};
 
@@ -114,10 +116,9 @@ pub struct ThingPlan {
 }
 
 impl PartialEq for ThingPlan {
-    /// The rest follows from the configuration and the address of the broker.
+    /// The rest follows from the configuration and the broker.
     fn eq(&self, other: &ThingPlan) -> bool {
-        let place = |plan: &ThingPlan| plan.broker.as_ref().map(Address::to_string);
-        self.config == other.config && place(self) == place(other)
+        self.config == other.config && self.broker == other.broker
     }
 }
 
@@ -137,6 +138,9 @@ pub(crate) enum ThingAction {
 
 /// Tools of one gadget: people write them by hand.
 const MAX_TOOLS: usize = 128;
+/// What the `input` of one tool may take; people write some dozen lines.
+const SCHEMA_ROOM: Cost =
+    Cost { schemas: 2_000, patterns: 64, pattern_bytes: 16 << 10, pattern_states: 16 << 10, properties: 64 };
 /// MQTT allows more, small gadgets do not.
 const MAX_TOPIC_BYTES: usize = 256;
 
@@ -232,11 +236,19 @@ impl ThingToolConfig {
         schema.entry("type").or_insert_with(|| json!("object"));
         let properties = schema.get("properties").and_then(Value::as_object);
         let missing = names.iter().find(|name| properties.is_none_or(|known| !known.contains_key(**name)));
-        match missing {
-            Some(name) => Err(format!("`${{{name}}}` is not one of the `properties` of `input`")),
-            None => Ok(Value::Object(schema)),
+        if let Some(name) = missing {
+            return Err(format!("`${{{name}}}` is not one of the `properties` of `input`"));
         }
+        let schema = Value::Object(schema);
+        check_schema(&schema).map_err(|why| format!("`input` cannot be checked: {why}"))?;
+        Ok(schema)
     }
+}
+
+/// A rule that cannot be read would let everything through.
+fn check_schema(schema: &Value) -> Result<(), String> {
+    let validator = Validator::compile(schema, SCHEMA_ROOM).map_err(|invalid| invalid.to_string())?;
+    validator.unenforced().first().map_or(Ok(()), |why| Err(why.clone()))
 }
 
 impl MqttToolConfig {
@@ -247,7 +259,7 @@ impl MqttToolConfig {
             check_topic("answer", answer)?;
         }
         let answer = self.answer.as_deref().map(|answer| template("answer", answer)).transpose()?;
-        Ok(ThingAction::Mqtt { topic, payload: body("payload", &self.payload)?, answer })
+        Ok(ThingAction::Mqtt { topic, payload: body("payload", &self.payload, "")?, answer })
     }
 }
 
@@ -274,8 +286,13 @@ impl HttpToolConfig {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{name}` is not a header"))?;
             Ok::<_, String>((name, template("headers", value)?))
         };
-        let headers = self.headers.iter().map(header).collect::<Result<_, _>>()?;
-        let body = self.body.as_deref().map(|text| body("body", text)).transpose()?;
+        let headers: Vec<(HeaderName, TextTemplate)> = self.headers.iter().map(header).collect::<Result<_, _>>()?;
+        let content_type = headers.iter().find(|(name, _)| *name == CONTENT_TYPE).map(|(_, value)| value);
+        if content_type.is_some_and(|value| !value.names().is_empty()) {
+            return Err("`Content-Type` cannot have an argument: it says how the `body` is written".to_owned());
+        }
+        let content_type = content_type.map_or("", TextTemplate::fixed_start);
+        let body = self.body.as_deref().map(|text| body("body", text, content_type)).transpose()?;
         Ok(ThingAction::Http { method, url, headers, body })
     }
 }
@@ -300,8 +317,8 @@ fn template(key: &str, text: &str) -> Result<TextTemplate, String> {
     TextTemplate::parse(text).map_err(|why| format!("`{key}`: {why}"))
 }
 
-fn body(key: &str, text: &str) -> Result<BodyTemplate, String> {
-    BodyTemplate::parse(text).map_err(|why| format!("`{key}`: {why}"))
+fn body(key: &str, text: &str, content_type: &str) -> Result<BodyTemplate, String> {
+    BodyTemplate::parse_as(text, content_type).map_err(|why| format!("`{key}`: {why}"))
 }
 
 fn check_topic(key: &str, topic: &str) -> Result<(), String> {
@@ -311,7 +328,8 @@ fn check_topic(key: &str, topic: &str) -> Result<(), String> {
     let sample = sample.fill(&args, TextPlace::Topic).map_err(|error| error.message)?;
     match sample.is_empty()
         || sample.len() > MAX_TOPIC_BYTES
-        || sample.contains(['+', '#', '\0'])
+        || sample.contains(['+', '#'])
+        || sample.contains(char::is_control)
         || sample.starts_with('$')
     {
         true => Err(format!("`{key}` must be an MQTT topic without `+`, `#` and a `$` at its start, not `{topic}`")),
@@ -324,7 +342,7 @@ fn check_filter(filter: &str) -> Result<(), String> {
     let fits = |(at, level): (usize, &&str)| match *level {
         "#" => at + 1 == levels.len(),
         "+" => true,
-        other => !other.contains(['#', '+', '\0']),
+        other => !other.contains(['#', '+']) && !other.contains(char::is_control),
     };
     match (1..=MAX_TOPIC_BYTES).contains(&filter.len()) && levels.iter().enumerate().all(fits) {
         true => Ok(()),

@@ -1,8 +1,8 @@
-//! Texts with `${name}` in them. A value is escaped for where it stands, so that it never becomes structure.
-
-use std::fmt::Write;
+//! Texts with `${name}` in them. A value is escaped for where it stands, or refused, so that it never becomes structure.
 
 use sinew_tool::{Args, ErrorKind, ToolError, Value, json};
+
+pub use crate::place::TextPlace;
 
 /// A text with gaps for arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,22 +16,25 @@ enum Part {
     Gap(String),
 }
 
-/// Where a text template stands, and so how its values are escaped.
+/// What is around a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextPlace {
-    /// A payload or body that is not JSON.
-    Plain,
-    /// Path or query of a URL.
-    Url,
-    /// A level of an MQTT topic.
-    Topic,
-    Header,
+pub(crate) struct Surroundings {
+    /// The gap is the whole text.
+    pub(crate) is_alone: bool,
+    /// It stands between double quotes.
+    pub(crate) is_quoted: bool,
+    /// It ends the text.
+    pub(crate) is_last: bool,
 }
 
-/// A payload or body: JSON where it looks like JSON, else text.
+/// A payload or body, by what its text or its `Content-Type` says it is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BodyTemplate {
     Json(JsonTemplate),
+    /// `name=value&name=value`
+    Form(TextTemplate),
+    /// XML and HTML.
+    Markup(TextTemplate),
     Text(TextTemplate),
 }
 
@@ -45,8 +48,6 @@ pub enum JsonTemplate {
     Object(Vec<(String, JsonTemplate)>),
 }
 
-/// Values that stand in topics, headers and URLs are names and numbers.
-const MAX_VALUE_BYTES: usize = 1024;
 /// What a body may become; gadgets have little memory.
 pub const MAX_BODY_BYTES: usize = 64 << 10;
 /// Marks a gap without quotes while the JSON around it is read. No JSON text of a person begins so.
@@ -89,16 +90,31 @@ impl TextTemplate {
         }
     }
 
+    /// The text without its gaps.
+    fn fixed_text(&self) -> String {
+        let fixed = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Gap(_) => None,
+        });
+        fixed.collect()
+    }
+
     /// The template with every value in its place.
     pub fn fill(&self, args: &Args, place: TextPlace) -> Result<String, ToolError> {
         let mut filled = String::new();
-        for part in &self.parts {
+        let mut is_quoted = false;
+        for (index, part) in self.parts.iter().enumerate() {
             match part {
-                Part::Text(text) => filled.push_str(text),
+                Part::Text(text) => {
+                    filled.push_str(text);
+                    is_quoted = is_quoted_after(text, is_quoted);
+                }
                 Part::Gap(name) => {
                     let value = args.get(name).filter(|value| !value.is_null());
                     let value = value.ok_or_else(|| refuse(name, "is missing, and is needed here"))?;
-                    place.insert(name, &to_text(name, value)?, &mut filled)?;
+                    let is_last = index + 1 == self.parts.len();
+                    let around = Surroundings { is_alone: self.parts.len() == 1, is_quoted, is_last };
+                    place.insert(name, &to_text(name, value)?, around, &mut filled)?;
                 }
             }
         }
@@ -106,68 +122,68 @@ impl TextTemplate {
     }
 }
 
-impl TextPlace {
-    fn insert(self, name: &str, text: &str, filled: &mut String) -> Result<(), ToolError> {
-        if self != TextPlace::Plain && text.len() > MAX_VALUE_BYTES {
-            return Err(refuse(name, &format!("has more than {MAX_VALUE_BYTES} bytes")));
+/// Whether the next character stands between double quotes.
+fn is_quoted_after(text: &str, mut is_quoted: bool) -> bool {
+    let mut is_escaped = false;
+    for character in text.chars() {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = is_quoted,
+            '"' => is_quoted = !is_quoted,
+            _ => {}
         }
-        match self {
-            TextPlace::Plain => filled.push_str(text),
-            TextPlace::Header if text.chars().any(char::is_control) => {
-                return Err(refuse(name, "has control characters, which cannot stand in a header"));
-            }
-            TextPlace::Header => filled.push_str(text),
-            TextPlace::Topic if text.is_empty() || text.contains(['+', '#', '/', '\0']) => {
-                return Err(refuse(
-                    name,
-                    "cannot be a level of an MQTT topic: it must not be empty or have `+`, `#` or `/`",
-                ));
-            }
-            TextPlace::Topic => filled.push_str(text),
-            TextPlace::Url if matches!(text, "" | "." | "..") => {
-                return Err(refuse(name, "cannot be a part of a URL: it must not be empty, `.` or `..`"));
-            }
-            TextPlace::Url => {
-                for byte in text.bytes() {
-                    match byte {
-                        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => filled.push(byte.into()),
-                        // Writing to a string never fails.
-                        _ => drop(write!(filled, "%{byte:02X}")),
-                    }
-                }
-            }
-        }
-        Ok(())
     }
+    is_quoted
 }
 
 impl BodyTemplate {
     pub fn parse(text: &str) -> Result<BodyTemplate, String> {
-        match text.trim_start().starts_with(['{', '[']) {
-            true => {
-                let marked = mark_bare_gaps(text)?;
-                let value = serde_json::from_str(&marked)
-                    .map_err(|error| format!("begins like JSON but is not valid JSON: {error}"))?;
-                Ok(BodyTemplate::Json(JsonTemplate::read(value)?))
-            }
-            false => TextTemplate::parse(text).map(BodyTemplate::Text),
+        BodyTemplate::parse_as(text, "")
+    }
+
+    /// `content_type` says what the text is; where it is empty, the text does.
+    pub fn parse_as(text: &str, content_type: &str) -> Result<BodyTemplate, String> {
+        let content_type = content_type.to_ascii_lowercase();
+        let start = text.trim_start();
+        if start.starts_with(['{', '[']) || content_type.contains("json") {
+            return parse_json(text).map(BodyTemplate::Json);
         }
+        if start.starts_with('"')
+            && let Ok(json) = parse_json(text)
+        {
+            return Ok(BodyTemplate::Json(json));
+        }
+        let template = TextTemplate::parse(text)?;
+        Ok(if start.starts_with('<') || content_type.contains("xml") || content_type.contains("html") {
+            BodyTemplate::Markup(template)
+        } else if content_type.contains("x-www-form-urlencoded") || (content_type.is_empty() && is_form(&template)) {
+            BodyTemplate::Form(template)
+        } else {
+            BodyTemplate::Text(template)
+        })
     }
 
     pub fn names(&self) -> Vec<&str> {
         match self {
-            BodyTemplate::Text(text) => text.names(),
+            BodyTemplate::Text(text) | BodyTemplate::Form(text) | BodyTemplate::Markup(text) => text.names(),
             BodyTemplate::Json(json) => json.names(),
         }
     }
 
-    pub fn is_json(&self) -> bool {
-        matches!(self, BodyTemplate::Json(_))
+    /// What a body is sent as, where the configuration does not say.
+    pub fn content_type(&self) -> &'static str {
+        match self {
+            BodyTemplate::Json(_) => "application/json",
+            BodyTemplate::Form(_) => "application/x-www-form-urlencoded",
+            BodyTemplate::Markup(_) | BodyTemplate::Text(_) => "text/plain; charset=utf-8",
+        }
     }
 
     pub fn fill(&self, args: &Args) -> Result<String, ToolError> {
         let filled = match self {
-            BodyTemplate::Text(text) => text.fill(args, TextPlace::Plain)?,
+            BodyTemplate::Text(text) => text.fill(args, TextPlace::Text)?,
+            BodyTemplate::Form(text) => text.fill(args, TextPlace::Form)?,
+            BodyTemplate::Markup(text) => text.fill(args, TextPlace::Markup)?,
             BodyTemplate::Json(json) => json.fill(args)?.unwrap_or_default().to_string(),
         };
         if filled.len() > MAX_BODY_BYTES {
@@ -177,6 +193,23 @@ impl BodyTemplate {
         }
         Ok(filled)
     }
+}
+
+fn parse_json(text: &str) -> Result<JsonTemplate, String> {
+    let marked = mark_bare_gaps(text)?;
+    let value = serde_json::from_str(&marked).map_err(|error| format!("should be JSON and is not: {error}"))?;
+    JsonTemplate::read(value)
+}
+
+/// Whether a text looks like `name=value&name=value`.
+fn is_form(template: &TextTemplate) -> bool {
+    let text = template.fixed_text();
+    let is_plain = |each: char| each.is_ascii_alphanumeric() || "-._~%+[]".contains(each);
+    let is_pair = |pair: &str| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        !name.is_empty() && name.chars().chain(value.chars()).all(is_plain)
+    };
+    text.contains('&') && text.contains('=') && text.split('&').all(is_pair)
 }
 
 impl JsonTemplate {
@@ -219,7 +252,7 @@ impl JsonTemplate {
     fn fill(&self, args: &Args) -> Result<Option<Value>, ToolError> {
         Ok(match self {
             JsonTemplate::Fixed(value) => Some(value.clone()),
-            JsonTemplate::Text(text) => Some(json!(text.fill(args, TextPlace::Plain)?)),
+            JsonTemplate::Text(text) => Some(json!(text.fill(args, TextPlace::JsonText)?)),
             JsonTemplate::Value(name) => args.get(name).cloned(),
             JsonTemplate::List(items) => {
                 let filled: Result<Vec<_>, _> = items.iter().map(|item| item.fill(args)).collect();
@@ -279,7 +312,7 @@ fn to_text(name: &str, value: &Value) -> Result<String, ToolError> {
     }
 }
 
-fn refuse(name: &str, issue: &str) -> ToolError {
+pub(crate) fn refuse(name: &str, issue: &str) -> ToolError {
     ToolError::new(ErrorKind::InvalidArguments, format!("`{name}` {issue}"))
         .with_details(json!({"parameter_name": name, "issue": issue}))
 }
@@ -294,34 +327,8 @@ mod tests {
         value.as_object().cloned().expect("an object")
     }
 
-    fn text(template: &str, place: TextPlace, value: Value) -> Result<String, String> {
-        let template = TextTemplate::parse(template).expect("valid");
-        template.fill(&args(json!({"x": value})), place).map_err(|error| error.message)
-    }
-
     fn body(template: &str, value: Value) -> String {
         BodyTemplate::parse(template).expect("valid").fill(&args(value)).expect("filled")
-    }
-
-    #[test]
-    fn a_value_is_escaped_for_where_it_stands() {
-        assert_eq!(text("cmnd/${x}/POWER", TextPlace::Topic, json!("plug 1")).as_deref(), Ok("cmnd/plug 1/POWER"));
-        assert_eq!(
-            text("/a/${x}?b=${x}", TextPlace::Url, json!("ä/&?#")).as_deref(),
-            Ok("/a/%C3%A4%2F%26%3F%23?b=%C3%A4%2F%26%3F%23")
-        );
-        assert_eq!(text("Bearer ${x}", TextPlace::Header, json!(5)).as_deref(), Ok("Bearer 5"));
-        for (place, values) in [
-            (TextPlace::Topic, vec![json!("a/b"), json!("+"), json!("#"), json!(""), json!("a\0")]),
-            (TextPlace::Url, vec![json!(""), json!("."), json!("..")]),
-            (TextPlace::Header, vec![json!("a\r\nb"), json!("\u{7f}")]),
-            (TextPlace::Plain, vec![json!([1]), json!({}), json!(null)]),
-        ] {
-            for value in values {
-                let error = text("${x}", place, value.clone()).expect_err("refused");
-                assert!(error.starts_with("`x` "), "{value}: {error}");
-            }
-        }
     }
 
     #[test]
@@ -335,6 +342,11 @@ mod tests {
             (&value["brightness"], &value["list"], value.as_object().map(|all| all.len())),
             (&json!(5), &json!([5, 1]), Some(4))
         );
+        // Nor does JSON that stands in a string.
+        let nested = body(r#"{"body": "{\"a\": \"${x}\"}"}"#, json!({"x": "\", \"b\": \"1"}));
+        let outer: Value = serde_json::from_str(&nested).expect("JSON");
+        let inner: Value = serde_json::from_str(outer["body"].as_str().expect("a text")).expect("JSON");
+        assert_eq!(inner, json!({"a": "\", \"b\": \"1"}));
         // A value that was not given leaves its member out.
         assert_eq!(body(r#"{"a": ${a}, "b": 1}"#, json!({})), r#"{"b":1}"#);
     }
@@ -347,21 +359,74 @@ mod tests {
         assert_eq!(BodyTemplate::parse("{\"a\": ${x}, \"b\": \"${y}\"}").expect("valid").names(), ["x", "y"]);
     }
 
+    #[test]
+    fn a_body_is_what_its_type_says_or_else_what_it_looks_like() {
+        let kind = |text: &str, content_type: &str| match BodyTemplate::parse_as(text, content_type) {
+            Ok(BodyTemplate::Json(_)) => "JSON",
+            Ok(BodyTemplate::Form(_)) => "form",
+            Ok(BodyTemplate::Markup(_)) => "markup",
+            Ok(BodyTemplate::Text(_)) => "text",
+            Err(_) => "wrong",
+        };
+        for (text, content_type, expected) in [
+            (r#" {"a": ${x}}"#, "", "JSON"),
+            (r#""${x}""#, "", "JSON"),
+            (r#""${x}" and more"#, "", "text"),
+            ("${x}", "application/json", "JSON"),
+            ("a=${x}", "Application/vnd.api+JSON", "wrong"),
+            ("a=${x}&b=c", "", "form"),
+            ("a[]=${x}&b", "", "form"),
+            ("a=${x}", "application/x-www-form-urlencoded; charset=utf-8", "form"),
+            ("a=${x}", "", "text"),
+            ("R&B is ${x} = good", "", "text"),
+            ("a=${x}&b=c", "text/plain", "text"),
+            ("<a>${x}</a>", "", "markup"),
+            ("${x}", "text/xml", "markup"),
+            ("SET ${x}", "", "text"),
+        ] {
+            assert_eq!(kind(text, content_type), expected, "{text} {content_type}");
+        }
+    }
+
+    #[test]
+    fn a_value_stays_a_value_in_every_kind_of_body() {
+        let fill = |template: &str, value: &str| {
+            BodyTemplate::parse(template)
+                .expect("valid")
+                .fill(&args(json!({"x": value})))
+                .map_err(|error| error.message)
+        };
+        for (template, value, filled) in [
+            ("state=${x}&user=guest", "on&user=admin", "state=on%26user%3Dadmin&user=guest"),
+            (r#""${x}""#, r#"a","b"#, r#""a\",\"b""#),
+            (r#"SET {"a":"${x}"}"#, r#"1","b":"\2"#, r#"SET {"a":"1\",\"b\":\"\\2"}"#),
+            ("<v>${x}</v>", "</v><w a='1'>&\"", "<v>&lt;/v&gt;&lt;w a=&#39;1&#39;&gt;&amp;&quot;</v>"),
+            ("${x}", "anything;\nat all", "anything;\nat all"),
+            ("SAY ${x}", "good morning", "SAY good morning"),
+        ] {
+            assert_eq!(fill(template, value).as_deref(), Ok(filled), "{template}");
+        }
+        for (template, value, part) in [
+            ("Backlog Power ${x}; Delay 1", "ON;Restart", "`;`"),
+            ("${x},${x}", "1,2", "`,`"),
+            ("SET ${x}", "a\nSET b", "control character U+000A"),
+            (r#"SET {"a":${x}}"#, r#"1,"b":2"#, "`,`"),
+            (r#"SET {"a":${x}}"#, "{}", "`{`"),
+            ("say '${x}'", "it's", "`'`"),
+            ("SET ${x} TO 5", "a TO 6", "a space"),
+            ("<a ${x}>", "\u{1}", "control character U+0001"),
+            ("a=${x}", "b=c", "`=`"),
+        ] {
+            let problem = fill(template, value).expect_err(template);
+            assert!(problem.starts_with("`x` ") && problem.contains(part), "{template}: {problem}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_value_escapes_from_its_string(value in "\\PC{0,20}|[\"\\\\{}$]{0,8}") {
             let filled = body(r#"{"a":"${x}"}"#, json!({"x": value}));
             prop_assert_eq!(serde_json::from_str::<Value>(&filled).unwrap(), json!({"a": value}));
-        }
-
-        #[test]
-        fn no_value_leaves_its_topic_level_or_url_part(value in "[-a-z+#/?&%.=]{0,8}") {
-            if let Ok(topic) = text("a/${x}/b", TextPlace::Topic, json!(value)) {
-                prop_assert_eq!(topic.split('/').count(), 3);
-            }
-            if let Ok(url) = text("/a/${x}?q=1", TextPlace::Url, json!(value)) {
-                prop_assert!(url.matches(['/', '?', '=', '&', '#']).count() == 4, "{}", url);
-            }
         }
     }
 }

@@ -21,7 +21,18 @@ pub struct Address {
     host: String,
     port: u16,
     tls: Option<Arc<ClientConfig>>,
+    /// What `tls` was made from, where it is not the system's.
+    authorities: Option<Arc<[u8]>>,
     credentials: Option<Credentials>,
+}
+
+/// Whether the same broker is entered in the same way.
+impl PartialEq for Address {
+    fn eq(&self, other: &Address) -> bool {
+        let Address { host, port, tls, authorities, credentials } = self;
+        (host, port, authorities, credentials) == (&other.host, &other.port, &other.authorities, &other.credentials)
+            && tls.is_some() == other.tls.is_some()
+    }
 }
 
 /// What a broker wants to see.
@@ -58,7 +69,7 @@ impl Address {
         }
         let tls = is_encrypted.then(|| trust(authorities)).transpose()?.map(Arc::new);
         let port = uri.port_u16().unwrap_or(if is_encrypted { 8883 } else { 1883 });
-        Ok(Address { host, port, tls, credentials })
+        Ok(Address { host, port, tls, authorities: authorities.map(Into::into), credentials })
     }
 
     /// User name and password for the broker.
@@ -125,6 +136,16 @@ mod tests {
         assert_eq!(format!("{address} {address:?}"), "mqtt://broker:1883 mqtt://broker:1883");
         assert!(!format!("{credentials:?}").contains("secret"));
         assert_eq!(Address::new("mqtts://[::1]", None, None).expect("valid").to_string(), "mqtts://[::1]:8883");
+    }
+
+    #[test]
+    fn an_address_with_another_password_is_another() {
+        let with = |password: &str| {
+            let credentials = Credentials { username: "me".to_owned(), password: Some(password.to_owned()) };
+            Address::new("mqtt://broker", Some(credentials), None).expect("valid")
+        };
+        assert!(with("right") == with("right") && with("right") != with("wrong"));
+        assert!(Address::new("mqtt://broker", None, None).expect("valid") != with("right"));
     }
 
     #[test]

@@ -6,5 +6,6 @@ mod finding;
 mod hostile;
 mod manners;
 mod modern;
+mod once;
 mod programs;
 mod support;

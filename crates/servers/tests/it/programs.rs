@@ -47,6 +47,69 @@ async fn a_program_is_started_called_and_started_again_when_it_dies() {
     assert!(!Path::new(&format!("/proc/{second}")).exists());
 }
 
+/// Beside what [`SHELL`] does: it reports in a burst, starts a program of its own, and reads nothing until a file is there.
+fn odd_shell(file: &Path) -> String {
+    let burst = r#"*'"burst"'*) for n in $(seq 1000); do echo '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'; done
+        result='{"content":[{"type":"text","text":"after all"}]}';;"#;
+    let child = r#"*'"child"'*) sleep 600 & result="{\"content\":[{\"type\":\"text\",\"text\":\"$!\"}]}";;"#;
+    let deaf = format!(r#"*'"deaf"'*) while [ ! -e {} ]; do sleep 0.05; done; continue;;"#, file.display());
+    SHELL.replace(r#"*'"die"'*)"#, &format!("{burst}\n{child}\n{deaf}\n*'\"die\"'*)"))
+}
+
+#[tokio::test]
+async fn an_answer_after_a_burst_of_notifications_arrives() {
+    let mut family = Family::start(command(&["sh", "-c", &odd_shell(Path::new("/"))]));
+    let device = family.joined().await;
+    for _ in 0..3 {
+        assert_eq!(call(&device, "burst", json!({})).await.expect("an answer").joined_text(), "after all");
+    }
+    family.stop().await;
+}
+
+/// Whether a process runs; one that has ended and is not yet collected does not.
+fn runs(id: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
+    !status.is_empty() && !status.contains(") Z ")
+}
+
+#[tokio::test]
+async fn what_a_program_started_ends_with_it() {
+    for ends_itself in [false, true] {
+        let mut family = Family::start(command(&["sh", "-c", &odd_shell(Path::new("/"))]));
+        let device = family.joined().await;
+        let child = call(&device, "child", json!({})).await.expect("an answer").joined_text();
+        assert!(runs(&child));
+        if ends_itself {
+            call(&device, "die", json!({})).await.expect_err("it died");
+            family.left().await;
+            family.joined().await;
+        }
+        family.stop().await;
+        soon(async {
+            while runs(&child) {
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_while_it_is_written_leaves_no_half_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("go");
+    let mut family = Family::start(command(&["sh", "-c", &odd_shell(&file)]));
+    let device = family.joined().await;
+    let gives_up = std::time::Duration::from_millis(300);
+    for (tool, text) in [("deaf", String::new()), ("pid", "x".repeat(200_000)), ("pid", String::new())] {
+        let calling = call(&device, tool, json!({"text": text}));
+        assert!(tokio::time::timeout(gives_up, calling).await.is_err(), "nobody reads");
+    }
+    std::fs::write(file, "").expect("written");
+    call(&device, "pid", json!({})).await.expect("an answer");
+    family.stop().await;
+}
+
 #[tokio::test]
 async fn a_program_that_is_missing_is_named() {
     let mut family = Family::start(command(&["/nonexistent/server"]));

@@ -138,6 +138,100 @@ async fn a_gadget_that_is_off_or_says_nothing_is_an_error_in_time() {
     assert!(tokio::time::timeout(Duration::from_millis(1), family.events.recv()).await.is_err());
 }
 
+#[tokio::test]
+async fn a_second_answer_is_not_taken_for_that_of_the_next_call() {
+    let broker = Mosquitto::open().await;
+    let (sender, mut commands) = tokio::sync::mpsc::unbounded_channel();
+    let _ears = gadget_on(&broker, "cmnd/plug/POWER", move |_, payload| {
+        drop(sender.send(payload.to_owned()));
+        Vec::new()
+    })
+    .await;
+    let (say, mut said) = tokio::sync::mpsc::unbounded_channel();
+    // What the gadget publishes, whenever it wants to.
+    let mut mouth = crate::support::client_of(&broker).await;
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                text = said.recv() => match text {
+                    Some(text) => mouth.publish(&sinew_mqtt::client::MqttMessage {
+                        topic: "stat/plug/RESULT".to_owned(),
+                        payload: format!(r#"{{"POWER":"{text}"}}"#).into_bytes(),
+                        ..Default::default()
+                    }),
+                    None => return,
+                },
+                packet = mouth.next() => drop(packet),
+            }
+        }
+    });
+    tokio::spawn(async move {
+        while let Some(state) = commands.recv().await {
+            for _ in 0..2 {
+                drop(say.send(state.clone()));
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        }
+    });
+    let mut family = Family::start(plug(), &[broker.address()]);
+    let device = family.joined().await;
+    for state in ["ON", "OFF", "TOGGLE", "ON"] {
+        assert_eq!(call(&device, "power", json!({"state": state})).await.expect("switched").joined_text(), state);
+    }
+}
+
+#[tokio::test]
+async fn values_that_could_become_structure_never_reach_the_gadget() {
+    let broker = Mosquitto::open().await;
+    let (url, mut heard) = http_gadget(|_| (200, "{}".to_owned())).await;
+    let config = thing(json!({
+        "name": "lamp",
+        "tools": [
+            {"name": "topic", "mqtt": {"topic": "${x}/set", "payload": "1"}},
+            {"name": "form", "http": {"url": url, "body": "state=${x}", "headers": {"Content-Type": "application/x-www-form-urlencoded"}}},
+            {"name": "cookie", "http": {"url": url, "headers": {"Cookie": "room=${x}; role=guest"}}},
+            {"name": "xml", "http": {"url": url, "body": "<v>${x}</v>"}},
+        ],
+    }));
+    let mut family = Family::start(config, &[broker.address()]);
+    let device = family.joined().await;
+    for value in ["a\u{1}", "a\u{85}", "\u{fffe}", "$SYS", "a\nb"] {
+        let error = call(&device, "topic", json!({"x": value})).await.expect_err("refused");
+        assert_eq!(error.kind, ErrorKind::InvalidArguments, "{error}");
+    }
+    let error = call(&device, "cookie", json!({"x": "a; role=admin"})).await.expect_err("refused");
+    assert!(error.kind == ErrorKind::InvalidArguments && error.message.contains("`;`"), "{error}");
+    call(&device, "form", json!({"x": "on&role=admin"})).await.expect("sent");
+    call(&device, "xml", json!({"x": "</v><w>"})).await.expect("sent");
+    let requests: Vec<String> = std::iter::from_fn(|| heard.try_recv().ok()).collect();
+    assert!(requests[0].ends_with("state=on%26role%3Dadmin"), "{requests:?}");
+    assert!(requests[1].ends_with("<v>&lt;/v&gt;&lt;w&gt;</v>"), "{requests:?}");
+    // The broker still has us.
+    call(&device, "topic", json!({"x": "lamp"})).await.expect("sent");
+}
+
+#[test]
+fn a_schema_that_cannot_be_checked_is_refused() {
+    let broker = [Address::new("mqtt://b", None, None).expect("valid")];
+    let with = |x: Value| {
+        let input = json!({"properties": {"x": x}, "required": ["x"]});
+        json!({"name": "lamp", "tools": [{"name": "on", "mqtt": {"topic": "a", "payload": "${x}"}, "input": input}]})
+    };
+    for wrong in [
+        json!({"type": "strng"}),
+        json!({"type": "string", "pattern": "^[a-z"}),
+        json!({"type": "string", "pattern": "^(a+)\\1$"}),
+        json!({"enum": "a"}),
+        json!({"minimum": "5"}),
+        json!({"$ref": "#/missing"}),
+        json!(5),
+    ] {
+        let why = refusal(with(wrong.clone()), &broker);
+        assert!(why.contains("`on` of `lamp`: `input` cannot be checked"), "{wrong}: {why}");
+    }
+    sinew_things::plan(&[thing(with(json!({"type": "string", "pattern": "^[a-z]+$"})))], &broker).expect("valid");
+}
+
 #[test]
 fn what_is_wrong_with_a_thing_is_said_with_its_tool() {
     let broker = [Address::new("mqtt://b", None, None).expect("valid")];
@@ -152,11 +246,16 @@ fn what_is_wrong_with_a_thing_is_said_with_its_tool() {
         (tool(json!({"name": "on", "http": {"url": "http://a${x}/"}})), "cannot be an argument"),
         (tool(json!({"name": "on", "http": {"url": "ftp://a/"}})), "http://HOST"),
         (tool(json!({"name": "on", "http": {"url": "http://a/", "method": "BREW"}})), "BREW"),
-        (tool(json!({"name": "on", "http": {"url": "http://a/", "body": "{\"a\": }"}})), "not valid JSON"),
+        (tool(json!({"name": "on", "http": {"url": "http://a/", "body": "{\"a\": }"}})), "should be JSON"),
+        (
+            tool(json!({"name": "on", "http": {"url": "http://a/", "body": "a", "headers": {"content-type": "${x}"}}})),
+            "cannot have an argument",
+        ),
         (tool(json!({"name": "on", "http": {"url": "http://a/", "pick": "a"}})), "begins with a slash"),
         (tool(json!({"name": "on", "mqtt": {"topic": ""}})), "`topic`"),
         (tool(json!({"name": "on", "mqtt": {"topic": "a/#"}})), "`topic`"),
         (tool(json!({"name": "on", "mqtt": {"topic": "a", "payload": "${x}"}, "input": {"properties": {}}})), "`${x}`"),
+        (tool(json!({"name": "on", "mqtt": {"topic": "a\u{1}b"}})), "`topic`"),
         (json!({"name": "lamp", "events": ["a#"], "tools": [{"name": "on", "mqtt": {"topic": "a"}}]}), "filter"),
         (
             json!({"name": "lamp", "broker": "mqtt://other", "tools": [{"name": "on", "mqtt": {"topic": "a"}}]}),

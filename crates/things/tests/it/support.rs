@@ -113,12 +113,8 @@ fn spawn(folder: &Path) -> Child {
         .expect("mosquitto is needed for this test; scripts/install installs it")
 }
 
-/// A gadget on a broker: what it publishes for each message that it gets.
-pub async fn gadget_on(
-    broker: &Mosquitto,
-    filter: &str,
-    answers: impl Fn(&str, &str) -> Vec<(String, String)> + Send + 'static,
-) -> JoinHandle<()> {
+/// A connection to a broker.
+pub async fn client_of(broker: &Mosquitto) -> Connection {
     let client_id = client_id();
     let introduction = Introduction {
         client_id: &client_id,
@@ -128,7 +124,16 @@ pub async fn gadget_on(
         will: None,
         properties: &[],
     };
-    let mut connection = Connection::open(&broker.address(), introduction).await.expect("connected");
+    Connection::open(&broker.address(), introduction).await.expect("connected")
+}
+
+/// A gadget on a broker: what it publishes for each message that it gets.
+pub async fn gadget_on(
+    broker: &Mosquitto,
+    filter: &str,
+    answers: impl Fn(&str, &str) -> Vec<(String, String)> + Send + 'static,
+) -> JoinHandle<()> {
+    let mut connection = client_of(broker).await;
     let subscription = Subscription { filter: filter.to_owned(), ..Subscription::default() };
     connection.subscribed(&[subscription], drop).await.expect("subscribed");
     tokio::spawn(async move {

@@ -1,5 +1,6 @@
 //! `tools/list`, page by page, within limits. If a list ends early, what was read is kept.
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sinew_tool::text::clip;
@@ -16,6 +17,13 @@ pub struct ToolListing {
     /// Cursors that were used: a board that repeats one would be asked forever.
     used: Vec<String>,
     bytes: usize,
+}
+
+/// A page whose tools are read one by one.
+#[derive(Deserialize)]
+struct LongPage<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
 }
 
 /// A longer name is a mistake; clients accept 64 characters at most.
@@ -64,14 +72,16 @@ impl ToolListing {
 
     /// Reads one page; true when there is another.
     pub fn read(&mut self, page: &RawValue, limits: &Limits) -> bool {
-        self.bytes = self.bytes.saturating_add(page.get().len());
-        if self.bytes > limits.list_bytes {
+        let room = limits.list_bytes.saturating_sub(self.bytes);
+        if page.get().len() > room {
             self.warn(format!(
                 "the tool list is longer than {} bytes; the device should describe its tools more briefly; what was read so far is kept",
                 limits.list_bytes
             ));
+            self.take_what_fits(page, room, limits);
             return false;
         }
+        self.bytes += page.get().len();
         let mut page: Value = match raw::read(page.get()) {
             Ok(page) => page,
             Err(problem) => {
@@ -93,6 +103,19 @@ impl ToolListing {
             _ => self.warn("a page of the tool list has no array `tools`".to_owned()),
         }
         self.turn(page.get("nextCursor"), limits)
+    }
+
+    /// Takes the first tools of a page that is too long.
+    fn take_what_fits(&mut self, page: &RawValue, mut room: usize, limits: &Limits) {
+        let Ok(LongPage { tools }) = serde_json::from_str(page.get()) else { return };
+        for entry in tools.into_iter().take(limits.tools.saturating_sub(self.tools.len())) {
+            let Some(rest) = room.checked_sub(entry.get().len()) else { return };
+            room = rest;
+            if let Ok(mut entry) = raw::read(entry.get()) {
+                name_boolean_types(&mut entry);
+                self.take(&entry);
+            }
+        }
     }
 
     fn take(&mut self, entry: &Value) {
@@ -257,6 +280,11 @@ mod tests {
             json!({"tools": [{"name": "a", "description": "x".repeat(3000)}], "nextCursor": "x"})
         ));
         assert_eq!(names(listing), (vec![], 1));
+
+        let mut listing = ToolListing::new();
+        let long = |name: &str| json!({"name": name, "description": "x".repeat(900)});
+        assert!(!read(&mut listing, json!({"tools": [long("a"), long("b"), long("c")], "nextCursor": "x"})));
+        assert_eq!(names(listing), (vec!["a".to_owned(), "b".to_owned()], 1));
     }
 
     #[test]
