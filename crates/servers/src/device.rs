@@ -1,11 +1,12 @@
 //! A server as the gateway sees it.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use sinew_tool::{
-    BoxFuture, Call, Device, DeviceInfo, ErrorKind, Family, FamilyName, Outcome, Reach, Status, TextTrust, Tool,
-    ToolError, Toolset, json,
+    BoxFuture, Call, Device, DeviceInfo, Digest, ErrorKind, Family, FamilyName, Outcome, Reach, Status, TextTrust,
+    Tool, ToolError, Toolset, json,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -55,9 +56,22 @@ impl ServerDevice {
                 remedy: "the server answers but lists no tools; look at its log".to_owned(),
             },
         };
-        self.tools.store(Arc::new(tools));
+        self.tools.store(share(tools));
         self.set_status(status);
     }
+}
+
+/// The one copy of a toolset: boards are often many of a kind.
+fn share(tools: Toolset) -> Arc<Toolset> {
+    static KNOWN: LazyLock<Mutex<HashMap<Digest, Weak<Toolset>>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(shared) = known.get(&tools.digest()).and_then(Weak::upgrade) {
+        return shared;
+    }
+    known.retain(|_, tools| tools.strong_count() > 0);
+    let tools = Arc::new(tools);
+    known.insert(tools.digest(), Arc::downgrade(&tools));
+    tools
 }
 
 /// What is known of a server before it is reached.

@@ -244,7 +244,9 @@ mod tests {
 
     #[test]
     fn a_plan_is_shown_without_its_token() {
-        let server = ServerConfig { token: Some("secret".to_owned()), ..at("http://a") };
-        assert!(!format!("{:?}", plan(&[server])).contains("secret"));
+        let server = ServerConfig { token: Some("secret".to_owned()), ..at("http://a/mcp?token=secret") };
+        let plans = plan(&[server]).expect("valid");
+        assert!(!format!("{plans:?}").contains("secret"));
+        assert_eq!(plans[0].place.describe(), "http://a/mcp?…");
     }
 }

@@ -21,7 +21,7 @@ const USES: &[(&str, &[&str])] = &[
     ("serial", &["boards", "tool"]),
     ("servers", &["fetch", "tool", "wire"]),
     ("routines", &["schema", "spec", "steps", "tool"]),
-    ("things", &["boards", "fetch", "mqtt", "policy", "tool"]),
+    ("things", &["boards", "fetch", "mqtt", "policy", "schema", "tool"]),
     ("front", &["tool", "api", "gateway", "policy"]),
     ("runner", &["wire", "mqtt"]),
     ("presence", &["tool"]),
@@ -58,7 +58,7 @@ const KEEPERS: &[(&str, &[&str])] = &[
     // The virtual voice server is a WebSocket server.
     ("tokio-tungstenite", &["boards", "runner", "front", "bench", "sim"]),
     ("mqtt-protocol-core", &["mqtt"]),
-    ("rustix", &["serial"]),
+    ("rustix", &["serial", "servers"]),
     ("rusqlite", &["gateway"]),
     ("saphyr-parser", &["routines"]),
     ("miniz_oxide", &["apps"]),

@@ -300,6 +300,46 @@ async fn a_port_that_is_not_there_is_shown_with_what_to_do_until_it_is() {
     doubles(&family.joined().await).await;
 }
 
+#[tokio::test]
+async fn a_board_that_is_unplugged_while_it_is_written_to_is_away() {
+    // It reads no more once its tools are listed.
+    let mut board = doubler();
+    let (sender, mut listed) = mpsc::unbounded_channel();
+    let (unplug, is_unplugged) = std::sync::mpsc::channel::<()>();
+    let mut board = Plugged::new(
+        "",
+        Box::new(move |text| {
+            let answer = board.handle_text(text);
+            if !text.contains("tools/list") {
+                return answer;
+            }
+            // The answer is written by whoever holds the other end.
+            drop(sender.send(answer?));
+            drop(is_unplugged.recv());
+            None
+        }),
+    );
+    let mut family = Family::on(&board.path);
+    let answer = soon(listed.recv()).await.expect("asked for its tools");
+    board.say(&format!("{answer}\r\n"));
+    let device = family.joined().await;
+    let args: Args = json!({"n": 1, "much": "x".repeat(50_000)}).as_object().cloned().expect("an object");
+    let calling = tokio::spawn(async move { device.call(Call::new("double", args)).await });
+    // Nothing more can be written when the line is full.
+    let full = async {
+        while rustix::io::ioctl_fionread(&board.board_side).expect("a number") < 4000 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    soon(full).await;
+    let path = board.path.clone();
+    drop((board, unplug));
+    soon(calling).await.expect("no panic").expect_err("unplugged");
+    assert!(family.left().await.contains("unplugged"));
+    let shown = family.joined().await.info();
+    assert!(remedy(&shown.status).contains(&format!("{} is not there", path.display())), "{:?}", shown.status);
+}
+
 /// A sysfs tree with one USB port, and a folder for its device file.
 fn machine(folder: &Path, name: &str, serial_number: &str, port: &Path) {
     let usb = folder.join("sysfs/devices/usb1").join(serial_number);

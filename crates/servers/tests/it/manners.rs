@@ -63,6 +63,13 @@ async fn progress_reaches_the_caller() {
 }
 
 #[tokio::test]
+async fn boards_of_a_kind_share_their_tools() {
+    let (board, _running) = board(HttpBoardStyle::Arduino).await;
+    let (mut first, mut second) = (Family::start(at(&board.url())), Family::start(at(&board.url())));
+    assert!(std::sync::Arc::ptr_eq(&first.joined().await.tools(), &second.joined().await.tools()));
+}
+
+#[tokio::test]
 async fn a_board_that_learns_a_tool_is_noticed_by_looking() {
     let (board, _running) = board(HttpBoardStyle::Arduino).await;
     let mut family = Family::start(ServerConfig { poll: Duration::from_secs(1), ..at(&board.url()) });

@@ -211,6 +211,17 @@ async fn values_that_could_become_structure_never_reach_the_gadget() {
 }
 
 #[test]
+fn a_corrected_password_of_its_broker_makes_another_plan() {
+    let with = |password: &str| {
+        let credentials =
+            sinew_boards::broker::Credentials { username: "me".to_owned(), password: Some(password.to_owned()) };
+        let broker = Address::new("mqtt://b", Some(credentials), None).expect("valid");
+        sinew_things::plan(&[plug()], &[broker]).expect("valid")
+    };
+    assert!(with("right") == with("right") && with("wrong") != with("right"));
+}
+
+#[test]
 fn a_schema_that_cannot_be_checked_is_refused() {
     let broker = [Address::new("mqtt://b", None, None).expect("valid")];
     let with = |x: Value| {
