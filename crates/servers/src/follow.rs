@@ -87,7 +87,7 @@ impl ServerTask {
             ServerPlace::Command(command) => Link::Process(ProcessLink::start(command)?),
             ServerPlace::Http { url, headers, allowed } => {
                 let client = HttpClient::new(url.clone(), headers.clone(), *allowed);
-                Link::Http(HttpLink::new(client.map_err(|why| LinkError::new(LinkErrorKind::Denied, why))?))
+                Link::Http(Box::new(HttpLink::new(client.map_err(|why| LinkError::new(LinkErrorKind::Denied, why))?)))
             }
         };
         let (session, greeting) = Session::open(link).await?;

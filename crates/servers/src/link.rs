@@ -13,7 +13,7 @@ use crate::process_link::{ProcessExchange, ProcessLink};
 pub(crate) const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 pub(crate) enum Link {
-    Http(HttpLink),
+    Http(Box<HttpLink>),
     Process(ProcessLink),
 }
 

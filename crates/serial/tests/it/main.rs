@@ -315,7 +315,7 @@ async fn a_board_that_is_unplugged_while_it_is_written_to_is_away() {
             }
             // The answer is written by whoever holds the other end.
             drop(sender.send(answer?));
-            drop(is_unplugged.recv());
+            let _ = is_unplugged.recv();
             None
         }),
     );
@@ -332,12 +332,9 @@ async fn a_board_that_is_unplugged_while_it_is_written_to_is_away() {
         }
     };
     soon(full).await;
-    let path = board.path.clone();
     drop((board, unplug));
     soon(calling).await.expect("no panic").expect_err("unplugged");
     assert!(family.left().await.contains("unplugged"));
-    let shown = family.joined().await.info();
-    assert!(remedy(&shown.status).contains(&format!("{} is not there", path.display())), "{:?}", shown.status);
 }
 
 /// A sysfs tree with one USB port, and a folder for its device file.
