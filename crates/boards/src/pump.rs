@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use sinew_tool::{
     Caller, Content, Device, DeviceEvent, DeviceInfo, ErrorKind, LeaveReason, Notice, Outcome, Picture, Status,
     ToolError, Toolset, Value, json,
 };
 use sinew_wire::Moment;
-use sinew_wire::host::{Config, Event, Limits as SessionLimits, Output, Session, Ticket, Transport};
+use sinew_wire::host::{Config, Event, Limits as SessionLimits, Output, Session, Ticket, Transport, binary_json};
 use tokio::sync::oneshot;
 use tokio::time::Sleep;
 
@@ -58,6 +59,8 @@ pub(crate) struct Pump {
     pub(crate) conversation: Option<Box<Conversation>>,
     /// Hellos are answered here, because a voice server may have to be asked first.
     pub(crate) owner_greets: bool,
+    /// The frame of the text that is being read, where it came in one.
+    framed_text: Option<Bytes>,
     /// The board is disconnected once it has nothing to do, and then at the latest.
     pub(crate) leaves_by: Option<Moment>,
     /// Pictures that arrived during the call in flight.
@@ -164,6 +167,7 @@ impl Pump {
         let mut pump = Box::new(Pump {
             conversation: None,
             owner_greets,
+            framed_text: None,
             leaves_by: None,
             session,
             device,
@@ -279,17 +283,15 @@ impl Pump {
         }
         // Last, so that a flood of the voice server delays nobody else; and only what the board can take.
         match &mut self.conversation {
-            Some(conversation) if !self.stalled => {
-                let gone = || FromServer::Ended(Err("the gateway's task for the conversation failed".to_owned()));
-                conversation.from_server.poll_recv(cx).map(|news| PumpEvent::Server(news.unwrap_or_else(gone)))
-            }
-            _ => Poll::Pending,
+            Some(conversation) => conversation.poll_news(cx, self.stalled).map(PumpEvent::Server),
+            None => Poll::Pending,
         }
     }
 
     fn handle_received(&mut self, now: Moment, received: Received) {
         self.last_received = now;
         self.pings_unanswered = 0;
+        self.framed_text = None;
         match received {
             Received::Text(text) => {
                 self.log_wire("received", text.as_str());
@@ -299,11 +301,10 @@ impl Pump {
                 self.log_wire("received", &text);
                 self.session.handle_lossy(now, &text);
             }
-            Received::Binary(bytes) => {
-                if self.session.handle_binary(&bytes) {
-                    self.pass_to_server(ToServer::Sound(bytes));
-                }
-            }
+            Received::Binary(bytes) => match self.session.handle_binary(&bytes) {
+                true => self.pass_to_server(ToServer::Sound(bytes)),
+                false => self.framed_text = binary_json(&bytes).is_some().then_some(bytes),
+            },
             Received::KeepAlive => {}
             Received::Close => {
                 self.ending = Some(Ending { reason: LeaveReason::Closed, farewell: Some(CloseReason::Normal) })
@@ -377,6 +378,7 @@ impl Pump {
 
     fn handle_time(&mut self, now: Moment) {
         self.session.handle_time(now);
+        self.show_whether_relayed();
         if self.silence_due().is_some_and(|due| now >= due) {
             let silence = now.since(self.last_received).as_secs();
             let reason = match self.pipe.liveness() {
@@ -486,7 +488,10 @@ impl Pump {
                 self.greeted = true;
                 self.handle_hello(hello);
             }
-            Event::Spoken(text) => self.pass_to_server(ToServer::Text(text)),
+            Event::Spoken(text) => {
+                let framed = self.framed_text.take().filter(|frame| binary_json(frame) == Some(text.as_bytes()));
+                self.pass_to_server(framed.map_or_else(|| ToServer::Text(text), ToServer::FramedText));
+            }
             Event::HungUp => self.handle_hung_up(),
             Event::Ready(ready) => {
                 let mut info = DeviceInfo::clone(&self.device.info());

@@ -2,10 +2,9 @@
 
 use sinew_tool::{Device as _, DeviceEvent, LeaveReason};
 use sinew_wire::host::{Hello, Transport};
-use tokio::task::JoinHandle;
 
 use super::conversation::{BoardFacts, ConversationStart};
-use super::{Conversation, FromServer, ToServer};
+use super::{Conversation, ConversationTask, FromServer, ToServer};
 use crate::pipe::CloseReason;
 use crate::pump::{Ending, Pump};
 
@@ -13,15 +12,18 @@ use crate::pump::{Ending, Pump};
 pub(crate) const RELAY: &str = "relay";
 /// A relayed board that is not talking.
 pub(crate) const IDLE: &str = "idle";
+/// A board whose voice goes nowhere, because only others are relayed.
+const NOT_CHOSEN: &str = "off, because `boards` of [relay] does not name this board";
 
 impl Pump {
     /// Answers a hello, or has the voice server answer it.
     pub(crate) fn handle_hello(&mut self, hello: Hello) {
         let now = self.now();
         let Some(relay) = self.hub.relay.clone().filter(|_| self.owner_greets) else { return };
-        let previous = self.conversation.take().map(|conversation| conversation.hang_up());
+        let previous = self.hang_up();
         let info = self.device.info();
         if !relay.is_relayed(&info.key) {
+            self.show_relay(NOT_CHOSEN);
             return self.session.greet(now);
         }
         let board = BoardFacts::new(&info, self.pipe.transport());
@@ -33,7 +35,7 @@ impl Pump {
 
     /// The board said something to its voice server.
     pub(crate) fn pass_to_server(&mut self, what: ToServer) {
-        let is_text = matches!(what, ToServer::Text(_));
+        let is_text = !matches!(what, ToServer::Sound(_));
         let Some(conversation) = &self.conversation else { return };
         if !conversation.pass(what) && is_text {
             // Texts must not get lost: what follows would have no meaning.
@@ -49,8 +51,8 @@ impl Pump {
     }
 
     /// Ends the conversation with the server, if there is one.
-    pub(crate) fn hang_up(&mut self) -> Option<JoinHandle<()>> {
-        self.conversation.take().map(|conversation| conversation.hang_up())
+    pub(crate) fn hang_up(&mut self) -> Option<ConversationTask> {
+        self.conversation.take().and_then(|conversation| conversation.hang_up())
     }
 
     pub(crate) fn handle_server(&mut self, news: FromServer) {
@@ -126,14 +128,22 @@ impl Pump {
         self.device.set_asker(asker.map(|pending| &pending.caller).filter(|caller| caller.is_urgent()).cloned());
     }
 
-    /// What a board shows before its first conversation. Asked again once it has joined, because it may be chosen by what
-    /// only the gateway knows of it.
+    /// What a board shows while it does not talk. Asked again from time to time, because a board may be chosen by its name
+    /// or a label, which only the gateway knows and which change.
     pub(crate) fn show_whether_relayed(&mut self) {
         let info = self.device.info();
-        let is_relayed = || self.hub.relay.as_ref().is_some_and(|relay| relay.is_relayed(&info.key));
-        if self.owner_greets && info.attributes.get(RELAY).is_none() && is_relayed() {
-            self.session.keep_private();
-            self.show_relay(IDLE);
+        let Some(relay) = self.hub.relay.as_ref().filter(|_| self.owner_greets && self.conversation.is_none()) else {
+            return;
+        };
+        let shown = info.attributes.get(RELAY).and_then(|state| state.as_str());
+        match (relay.is_relayed(&info.key), shown) {
+            (true, None | Some(NOT_CHOSEN)) => {
+                self.session.keep_private();
+                self.show_relay(IDLE);
+            }
+            // Before it has joined, the gateway knows neither its name nor its labels.
+            (false, _) if self.joined => self.show_relay(NOT_CHOSEN),
+            _ => {}
         }
     }
 }

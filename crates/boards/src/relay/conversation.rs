@@ -4,7 +4,9 @@
 //! place is dropped, and a server that sends more than the board reads is read from more slowly.
 
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -43,12 +45,16 @@ const MAX_SOUND_BYTES: usize = 16 << 10;
 const MAX_REQUESTS: usize = 16;
 /// Commands of the voice server to the board in one conversation: a server that sends more would fill the audit.
 const MAX_COMMANDS: usize = 8;
+/// A name of a conversation; some dozen bytes are usual. A board ignores a goodbye with another one, so it is never cut.
+const MAX_SESSION_ID_BYTES: usize = 1024;
 /// What the voice server says of its sound; some hundred bytes are usual.
 const MAX_AUDIO_BYTES: usize = 4 << 10;
 
 /// What a board says to its voice server.
 pub(crate) enum ToServer {
     Text(String),
+    /// A text in a binary frame, as framing version 2 has it.
+    FramedText(Bytes),
     Sound(Bytes),
 }
 
@@ -61,18 +67,23 @@ pub(crate) enum FromServer {
     },
     Text(String),
     Sound(Bytes),
-    /// The conversation is over; with a reason where something failed.
+    /// The conversation is over, which is known when its task ends; with a reason where something failed.
     Ended(Result<(), String>),
 }
 
 /// The board's end of a conversation. Dropping it ends the conversation.
 pub(crate) struct Conversation {
     to_server: mpsc::Sender<ToServer>,
-    pub(crate) from_server: mpsc::Receiver<FromServer>,
-    task: JoinHandle<()>,
+    from_server: mpsc::Receiver<FromServer>,
+    task: ConversationTask,
+    /// How it ended, once its task is done.
+    ended: Option<Result<(), String>>,
     /// The server has answered the hello.
     pub(crate) is_open: bool,
 }
+
+/// The task of a conversation. It is done when the server is disconnected.
+pub(crate) type ConversationTask = JoinHandle<Result<(), String>>;
 
 /// What a conversation is made from.
 pub(crate) struct ConversationStart {
@@ -82,7 +93,7 @@ pub(crate) struct ConversationStart {
     /// The board's hello.
     pub(crate) hello: Value,
     /// The conversation before this one, which must end first.
-    pub(crate) previous: Option<JoinHandle<()>>,
+    pub(crate) previous: Option<ConversationTask>,
 }
 
 /// Who talks.
@@ -124,11 +135,29 @@ impl Conversation {
         let (to_server, from_board) = mpsc::channel(MAX_WAITING);
         let (to_board, from_server) = mpsc::channel(MAX_WAITING);
         let weak = to_server.downgrade();
-        let task = tokio::spawn(async move {
-            let ended = converse(start, weak, from_board, &to_board).await;
-            let _ = timeout(SEND_TIME, to_board.send(FromServer::Ended(ended))).await;
-        });
-        Conversation { to_server, from_server, task, is_open: false }
+        let task = tokio::spawn(async move { converse(start, weak, from_board, &to_board).await });
+        Conversation { to_server, from_server, task, ended: None, is_open: false }
+    }
+
+    /// What the server says, then how the conversation ended. A board that does not read gets nothing, and learns of a
+    /// failure all the same.
+    pub(crate) fn poll_news(&mut self, cx: &mut Context<'_>, is_stalled: bool) -> Poll<FromServer> {
+        if self.ended.is_none()
+            && let Poll::Ready(ended) = Pin::new(&mut self.task).poll(cx)
+        {
+            let failed = |_| Err("the gateway's task for the conversation failed".to_owned());
+            self.ended = Some(ended.unwrap_or_else(failed));
+        }
+        match &self.ended {
+            Some(Err(why)) if is_stalled => return Poll::Ready(FromServer::Ended(Err(why.clone()))),
+            _ if is_stalled => return Poll::Pending,
+            _ => {}
+        }
+        match (ready!(self.from_server.poll_recv(cx)), &self.ended) {
+            (Some(news), _) => Poll::Ready(news),
+            (None, Some(ended)) => Poll::Ready(FromServer::Ended(ended.clone())),
+            (None, None) => Poll::Pending,
+        }
     }
 
     /// Passes something on; false where it found no place.
@@ -139,9 +168,9 @@ impl Conversation {
         self.to_server.try_send(what).is_ok()
     }
 
-    /// Ends the conversation. The task is done when the server is disconnected.
-    pub(crate) fn hang_up(self) -> JoinHandle<()> {
-        self.task
+    /// Ends the conversation: its task, unless that is done.
+    pub(crate) fn hang_up(self) -> Option<ConversationTask> {
+        self.ended.is_none().then_some(self.task)
     }
 }
 
@@ -241,7 +270,13 @@ async fn open(
     if answer["transport"].as_str().is_some_and(|transport| transport != "websocket") {
         return Err(failed("it speaks another transport than websocket"));
     }
-    let session_id = clip(answer["session_id"].as_str().unwrap_or_default());
+    let session_id = answer["session_id"].as_str().unwrap_or_default().to_owned();
+    if session_id.len() > MAX_SESSION_ID_BYTES {
+        return Err(failed(&format!(
+            "its `session_id` has {} bytes, and at most {MAX_SESSION_ID_BYTES} are read",
+            session_id.len()
+        )));
+    }
     let mut members = Map::new();
     let audio = &answer["audio_params"];
     if audio.is_object() && audio.to_string().len() <= MAX_AUDIO_BYTES {
@@ -313,7 +348,7 @@ impl Talk<'_> {
                 },
                 said = from_board.recv() => match said {
                     Some(ToServer::Text(text)) => self.send(Message::text(text)).await?,
-                    Some(ToServer::Sound(frame)) => self.send(Message::Binary(frame)).await?,
+                    Some(ToServer::Sound(frame) | ToServer::FramedText(frame)) => self.send(Message::Binary(frame)).await?,
                     None => return Ok(()),
                 },
                 Some(payload) = self.requests.next(), if !self.requests.is_empty() => self.answer(payload).await?,
@@ -428,5 +463,40 @@ impl Talk<'_> {
         if !std::mem::replace(&mut self.warned, true) {
             tracing::warn!(board = %self.board.key, "the voice server sends what cannot be used: {what}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    /// A conversation with one text that the board has not read, whose task ends in this way.
+    fn ending(ended: Result<(), String>) -> Conversation {
+        let (to_server, _) = mpsc::channel(1);
+        let (to_board, from_server) = mpsc::channel(1);
+        let task = tokio::spawn(async move {
+            let _ = to_board.send(FromServer::Text("last".to_owned())).await;
+            ended
+        });
+        Conversation { to_server, from_server, task, ended: None, is_open: true }
+    }
+
+    #[tokio::test]
+    async fn a_board_that_does_not_read_learns_of_a_failure_and_no_text_is_lost_at_a_usual_end() {
+        let mut failing = ending(Err("the board read nothing".to_owned()));
+        let news = poll_fn(|cx| failing.poll_news(cx, true)).await;
+        assert!(matches!(news, FromServer::Ended(Err(why)) if why == "the board read nothing"));
+
+        let mut usual = ending(Ok(()));
+        while usual.ended.is_none() {
+            let is_pending = poll_fn(|cx| Poll::Ready(usual.poll_news(cx, true).is_pending())).await;
+            assert!(is_pending, "nothing is for a board that does not read");
+            tokio::task::yield_now().await;
+        }
+        assert!(matches!(poll_fn(|cx| usual.poll_news(cx, false)).await, FromServer::Text(text) if text == "last"));
+        assert!(matches!(poll_fn(|cx| usual.poll_news(cx, false)).await, FromServer::Ended(Ok(()))));
+        assert!(usual.hang_up().is_none(), "a task that is done is not waited for");
     }
 }

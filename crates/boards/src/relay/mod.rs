@@ -32,7 +32,7 @@ use tokio::time::Instant;
 
 #[doc(hidden)]
 pub use self::assistant::read_foreign_message;
-pub(crate) use self::conversation::{Conversation, FromServer, ToServer};
+pub(crate) use self::conversation::{Conversation, ConversationTask, FromServer, ToServer};
 pub(crate) use self::ota::OtaRequest;
 pub use self::server::{OtaAddress, VoiceAddress, VoiceServer};
 #[doc(hidden)]

@@ -46,11 +46,15 @@ impl OtaRequest {
 
     /// The question of a board that has not asked since Sinew started.
     fn for_board(board: &BoardFacts) -> OtaRequest {
+        OtaRequest::of(&board.hardware_id, &board.client_id, (&board.name, &board.version))
+    }
+
+    fn of(hardware_id: &str, client_id: &str, (name, version): (&str, &str)) -> OtaRequest {
         let mut headers = HeaderMap::new();
-        let agent = format!("{}/{}", board.name, board.version);
+        let agent = format!("{name}/{version}");
         for (name, text) in [
-            ("device-id", board.hardware_id.as_str()),
-            ("client-id", board.client_id.as_str()),
+            ("device-id", hardware_id),
+            ("client-id", client_id),
             ("user-agent", agent.as_str()),
             ("content-type", "application/json"),
         ] {
@@ -60,10 +64,10 @@ impl OtaRequest {
         }
         let body = json!({
             "version": 2,
-            "mac_address": board.hardware_id,
-            "uuid": board.client_id,
-            "application": {"name": board.name, "version": board.version},
-            "board": {"type": board.name, "name": board.name, "mac": board.hardware_id},
+            "mac_address": hardware_id,
+            "uuid": client_id,
+            "application": {"name": name, "version": version},
+            "board": {"type": name, "name": name, "mac": hardware_id},
         });
         OtaRequest { headers, body: body.to_string().into() }
     }
@@ -96,13 +100,7 @@ impl RelayHub {
     }
 
     async fn ask(&self, ota: &OtaAddress, board: &DeviceKey, request: OtaRequest) -> Result<OtaSettings, String> {
-        let (status, body) = post(ota, "", request).await?;
-        let host = &ota.address.host;
-        if !status.is_success() {
-            return Err(format!("the OTA address of the voice server {host} answers {status}"));
-        }
-        let mut answer: Value =
-            lenient::read(&body).map_err(|_| format!("the OTA answer of the voice server {host} is not JSON"))?;
+        let mut answer = ota.answer(request).await?;
         let server = read_server(&answer, ota);
         let section = |answer: &mut Value, name: &str| {
             let value = answer.get_mut(name).map(Value::take);
@@ -137,6 +135,30 @@ impl RelayHub {
                 tracing::warn!(%board, "the activation of a board was not passed on: {why}");
                 Some((StatusCode::BAD_GATEWAY, Bytes::from(why)))
             }
+        }
+    }
+}
+
+impl OtaAddress {
+    async fn answer(&self, request: OtaRequest) -> Result<Value, String> {
+        let (status, body) = post(self, "", request).await?;
+        let host = &self.address.host;
+        if !status.is_success() {
+            return Err(format!("the OTA address of the voice server {host} answers {status}"));
+        }
+        lenient::read(&body).map_err(|_| format!("the OTA answer of the voice server {host} is not JSON"))
+    }
+
+    /// The voice server of a board that does not exist; `None` where such a board would have to be activated first.
+    pub(super) async fn settings_of_nobody(
+        &self,
+        hardware_id: &str,
+        client_id: &str,
+    ) -> Result<Option<VoiceAddress>, String> {
+        let answer = self.answer(OtaRequest::of(hardware_id, client_id, ("sinew-doctor", "1.0.0"))).await?;
+        match read_server(&answer, self) {
+            Ok(_) | Err(_) if answer["activation"].is_object() => Ok(None),
+            server => server.map(Some),
         }
     }
 }

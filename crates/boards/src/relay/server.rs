@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use http::{HeaderValue, Uri};
-use http_body_util::Full;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -19,7 +18,9 @@ pub(crate) const MAX_SERVER_MESSAGE_BYTES: usize = 256 << 10;
 
 /// `sinew doctor` waits this long.
 const PROBE_TIME: Duration = Duration::from_secs(5);
-const PROBE_BYTES: usize = 1 << 20;
+/// The board that does not exist.
+const PROBED_BOARD: &str = "02:00:00:00:00:00";
+const PROBED_CLIENT: &str = "sinew-doctor";
 
 pub(crate) type ServerSocket = WebSocketStream<Box<dyn DialledStream>>;
 
@@ -122,7 +123,7 @@ impl VoiceAddress {
 
     /// Whether it takes a connection; nothing is said on it.
     pub async fn probe(&self) -> Result<(), String> {
-        let nobody = BoardHeaders { device_id: "02:00:00:00:00:00", client_id: "sinew-doctor", protocol_version: 1 };
+        let nobody = BoardHeaders { device_id: PROBED_BOARD, client_id: PROBED_CLIENT, protocol_version: 1 };
         let dialled = timeout(PROBE_TIME, self.dial(&nobody, false)).await;
         let late = || format!("the voice server {} did not answer within {} s", self.host(), PROBE_TIME.as_secs());
         dialled.map_err(|_| late())?.map(drop)
@@ -146,18 +147,12 @@ impl OtaAddress {
         self.address.at_path(&format!("{base}/{path}"))
     }
 
-    /// Whether it answers at all; nothing is registered there.
+    /// Whether it has settings with which a board can talk. It is asked as by a board that does not exist, whose voice
+    /// server is then dialled, unless that board would have to be activated first.
     pub async fn probe(&self) -> Result<(), String> {
-        let host = &self.address.host;
-        let failed = |why: String| format!("the OTA address of the voice server {host} cannot be reached: {why}");
-        let request = http::Request::get("/").body(Full::default()).map_err(|error| failed(error.to_string()))?;
-        let answer = timeout(PROBE_TIME, self.address.send(request, PROBE_BYTES)).await;
-        let answer = answer.map_err(|_| failed(format!("no answer within {} s", PROBE_TIME.as_secs())))?;
-        match answer.map_err(|error| failed(error.to_string()))?.status {
-            status if status.is_server_error() || status == http::StatusCode::NOT_FOUND => {
-                Err(failed(status.to_string()))
-            }
-            _ => Ok(()),
+        match self.settings_of_nobody(PROBED_BOARD, PROBED_CLIENT).await? {
+            Some(address) => address.probe().await,
+            None => Ok(()),
         }
     }
 }

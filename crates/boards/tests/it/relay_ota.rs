@@ -141,6 +141,32 @@ async fn new_firmware_is_passed_on_only_where_it_is_allowed() {
 }
 
 #[tokio::test]
+async fn an_ota_address_is_in_order_only_if_a_board_could_talk() {
+    let probe = async |answer: Value| {
+        let (service, url) = Service::open(answer).await;
+        let probed = OtaAddress::new(&url, false).expect("valid").probe().await;
+        assert!(service.asked.lock().expect("no panic")[0].starts_with("POST "), "as a board asks");
+        probed
+    };
+    let voice = sinew_sim::voice::VirtualVoiceServer::open(([127, 0, 0, 1], 0).into(), None).await.expect("open");
+    let url = voice.handle().url();
+    let running = tokio_util::sync::CancellationToken::new();
+    tokio::spawn(voice.run(running.clone()));
+    assert_eq!(probe(json!({"websocket": {"url": url}})).await, Ok(()));
+    assert_eq!(probe(json!({"activation": {"code": "123456"}, "mqtt": {}})).await, Ok(()), "once it is activated");
+    for (answer, why) in [
+        (json!({"mqtt": {}}), "MQTT only"),
+        (json!({}), "names no WebSocket"),
+        (json!("a page"), "names no WebSocket"),
+        (json!({"websocket": {"url": "ws://127.0.0.1:1/"}}), "cannot be reached"),
+    ] {
+        let probed = probe(answer.clone()).await;
+        assert!(probed.as_ref().is_err_and(|error| error.contains(why)), "{answer}: {probed:?}");
+    }
+    running.cancel();
+}
+
+#[tokio::test]
 async fn a_voice_server_that_gives_no_usable_answer_leaves_the_board_with_sinews_settings() {
     for odd in [json!("no object"), json!({"mqtt": {}}), json!({"websocket": {"url": "ws://voice.example/"}})] {
         let (_service, url) = Service::open(odd.clone()).await;

@@ -328,6 +328,31 @@ async fn binary_frames_of_every_framing_pass_untouched_on_a_websocket() {
             soon(server.send(Message::binary(frame.clone()))).await.expect("sent");
             assert_eq!(soon(board.socket.next()).await.expect("open").expect("fine").into_data(), frame[..]);
         }
+        let text = br#"{"type":"listen","state":"stop"}"#;
+        let framed = [&[0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, text.len() as u8][..], text].concat();
+        soon(board.socket.send(Message::binary(framed.clone()))).await.expect("sent");
+        let heard = soon(server.next()).await.expect("open").expect("fine");
+        assert!(heard.is_binary() && heard.into_data() == framed[..], "a text in a frame");
+    }
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_long_session_id_is_passed_on_whole_or_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let (gateway, _access) = open_for(&url(&listener)).await;
+    for (length, is_accepted) in [(1_000, true), (1_025, false)] {
+        let mut board = Played::knock(&gateway.url(), BOARD).await;
+        board.say(json!({"type": "hello", "version": 1, "transport": "websocket"}).to_string()).await;
+        let (tcp, _) = soon(listener.accept()).await.expect("dialled");
+        let mut server = soon(accept_async(tcp)).await.expect("a WebSocket");
+        let session = "s".repeat(length);
+        greet(&mut server, &session).await;
+        let heard = board.hear().await;
+        match is_accepted {
+            true => assert_eq!(heard["session_id"], session),
+            false => assert!(heard.to_string().contains("at most 1024 are read"), "{heard}"),
+        }
     }
     gateway.close().await;
 }

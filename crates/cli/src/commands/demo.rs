@@ -25,7 +25,7 @@ use crate::client_tokens::{self, NewTokens};
 use crate::error::{CliError, CliErrorKind};
 use crate::start_page::{ListedDevice, StartPage};
 use crate::stop::StopSignal;
-use crate::terminal::Printer;
+use crate::terminal::{Printer, print};
 
 /// The label of the demo boards' tokens, by which a later start finds and replaces them.
 const LABEL: &str = "demo board";
@@ -77,6 +77,13 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
     let devices = devices(&server).await?;
     let page = StartPage { token: Some(token), devices, ..StartPage::new(title, &server, &base) };
     page.print(printer, args.verbose);
+    let elsewhere = voice.map(|voice| voice.address().to_string()).filter(|address| address != VOICE_ADDRESS);
+    if let Some(address) = elsewhere.filter(|_| !printer.is_json()) {
+        print(&format!(
+            "{VOICE_ADDRESS} is in use, so the voice server is at {address}:\n\
+             sinew sim say --voice {address} {TALKING_BOARD_ID} \"turn on the relay\"\n"
+        ));
+    }
     Ok(server.run(async || stop.wait().await).await?)
 }
 

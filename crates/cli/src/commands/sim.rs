@@ -136,9 +136,13 @@ async fn voice_server(args: SimVoiceArgs, printer: Printer) -> Result<(), CliErr
         CliError::new(CliErrorKind::AddressTaken, message)
     })?;
     let url = server.handle().url();
-    printer.announce(&json!({"url": url}), || {
+    let address = server.handle().address();
+    printer.announce(&json!({"url": url, "say": address.to_string()}), || {
         format!(
-            "A virtual voice server is at {url}; Ctrl-C ends it. Relay boards to it with `[relay]` in sinew.toml.\n"
+            "A virtual voice server is at {url}; Ctrl-C ends it.\n\
+             Relay boards to it with `[relay]` and `url` in sinew.toml. It hears what you give it for a board, by the \
+             board's hardware address, when somebody speaks to that board:\n\
+             sinew sim say --voice {address} aa:bb:cc:dd:ee:01 \"turn on the relay\"\n"
         )
     });
     let shutdown = CancellationToken::new();

@@ -173,10 +173,12 @@ async fn serve(tcp: TcpStream, handle: VoiceHandle) {
     let check = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
         let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let path = request.uri().to_string();
-        let is_allowed = path == SAY
-            || token.as_ref().is_none_or(|token| header("authorization") == Some(format!("Bearer {token}")));
+        // A page in a browser names its origin, and has nothing to say to a board.
+        let is_allowed = header("origin").is_none()
+            && (path == SAY
+                || token.as_ref().is_none_or(|token| header("authorization") == Some(format!("Bearer {token}"))));
         if !is_allowed {
-            let mut refusal = ErrorResponse::new(Some("wrong token".to_owned()));
+            let mut refusal = ErrorResponse::new(Some("wrong token, or a request of a web page".to_owned()));
             *refusal.status_mut() = StatusCode::UNAUTHORIZED;
             return Err(refusal);
         }
