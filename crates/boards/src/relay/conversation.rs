@@ -46,7 +46,7 @@ const MAX_REQUESTS: usize = 16;
 /// Commands of the voice server to the board in one conversation: a server that sends more would fill the audit.
 const MAX_COMMANDS: usize = 8;
 /// A name of a conversation; some dozen bytes are usual. A board ignores a goodbye with another one, so it is never cut.
-const MAX_SESSION_ID_BYTES: usize = 1024;
+const MAX_SESSION_ID_BYTES: usize = 1 << 10;
 /// What the voice server says of its sound; some hundred bytes are usual.
 const MAX_AUDIO_BYTES: usize = 4 << 10;
 
