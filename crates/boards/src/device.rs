@@ -43,6 +43,8 @@ pub(crate) enum BoardCommand {
     Received(QueuedMessage),
     /// The board restarted; its tools may have changed. The permit is held while they are listed.
     Refresh(OwnedSemaphorePermit),
+    /// The name or the labels of the board changed, by which it may be relayed.
+    CheckRelayed,
     /// The connection to the broker broke: what was sent may be lost.
     ConnectionLost,
     /// The board is gone.

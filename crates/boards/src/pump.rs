@@ -352,6 +352,7 @@ impl Pump {
                 self.pipe.hold_setup_permit(turn);
                 self.session.relist(now);
             }
+            BoardCommand::CheckRelayed => self.show_whether_relayed(),
             BoardCommand::ConnectionLost => self.handle_lost_connection(),
             BoardCommand::Gone(reason) => self.ending = Some(Ending { reason, farewell: None }),
         }
@@ -378,7 +379,6 @@ impl Pump {
 
     fn handle_time(&mut self, now: Moment) {
         self.session.handle_time(now);
-        self.show_whether_relayed();
         if self.silence_due().is_some_and(|due| now >= due) {
             let silence = now.since(self.last_received).as_secs();
             let reason = match self.pipe.liveness() {

@@ -15,6 +15,7 @@ mod hangup;
 pub mod hooks;
 pub mod log;
 pub mod relay;
+mod relay_names;
 pub mod reload;
 mod seals;
 pub mod server;

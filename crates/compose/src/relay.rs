@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sinew_boards::VoiceRelay;
 use sinew_boards::relay::{AssistantAccess, OtaAddress, VoiceAddress, VoiceServer};
-use sinew_gateway::{DeviceView, Gateway, Principal, PublicTool, Request, Shape};
+use sinew_gateway::{DeviceView, Gateway, Label, Principal, PublicTool, Request, Shape};
 use sinew_policy::suspected_effect;
 use sinew_tool::settings::{Deserializer, Error, SeqAccess, Setting, Visitor};
 use sinew_tool::{
@@ -119,6 +119,16 @@ impl RelayConfig {
             }
             (None, None) => Ok(None),
         }
+    }
+
+    /// The devices and labels that are named, each with the key that names it.
+    pub fn listed_names(&self) -> Vec<(&'static str, &str)> {
+        let shared = match &self.share {
+            SharedDevices::Some(names) => names.as_slice(),
+            SharedDevices::Own | SharedDevices::All => &[],
+        };
+        let boards = self.boards.iter().map(|name| ("boards", name.as_str()));
+        boards.chain(shared.iter().map(|name| ("share", name.as_str()))).collect()
     }
 
     /// The relay of a gateway; `None` where no board is relayed.
@@ -255,9 +265,14 @@ impl AssistantAccess for GatewayAccess {
 
 /// Whether a device is meant by an id, a name or `label:NAME`.
 pub(crate) fn is_selected(device: &DeviceView, name: &str) -> bool {
-    match name.strip_prefix("label:") {
-        Some(label) => device.labels.iter().any(|own| own.as_str() == label),
-        None => device.id.as_str() == name || device.name.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(name)),
+    is_meant(name, device.id.as_str(), device.name.as_deref(), device.labels.iter().map(Label::as_str))
+}
+
+/// The same for a device with this id, name and these labels.
+pub fn is_meant<'a>(text: &str, id: &str, name: Option<&str>, mut labels: impl Iterator<Item = &'a str>) -> bool {
+    match text.strip_prefix("label:") {
+        Some(label) => labels.any(|own| own == label),
+        None => id == text || name.is_some_and(|own| own.eq_ignore_ascii_case(text)),
     }
 }
 

@@ -26,6 +26,7 @@ use crate::error::{ComposeErrorKind, Error};
 use crate::families::{FamilyPlans, RunningFamilies};
 use crate::hangup::Hangup;
 use crate::relay::RelayConfig;
+use crate::relay_names::{self, ListedName};
 use crate::seals;
 use crate::server_list::SharedServers;
 use crate::state::{self, GatewayAddresses, LastStart, LocalGateway, StartedBy, Takeover};
@@ -212,6 +213,7 @@ impl GatewayServer {
         let mut limits = settings.limits;
         limits.boards = settings.gateway.max_devices;
         limits.session.queue = settings.gateway.open_calls;
+        let listed_names = ListedName::of(&settings.relay);
         let plan = BoardsPlan {
             offer: settings.offer,
             pictures: settings.pictures,
@@ -224,6 +226,10 @@ impl GatewayServer {
         let io = |error: std::io::Error| Error::new(ComposeErrorKind::Io, error.to_string());
         let all_boards = board_listeners::boards(&gateway, plan).map_err(io)?;
         device_tasks.spawn(|shutdown| board_listeners::end_revoked(gateway.clone(), all_boards.clone(), shutdown));
+        if !listed_names.is_empty() {
+            let (gateway, boards) = (gateway.clone(), all_boards.clone());
+            device_tasks.spawn(|shutdown| relay_names::follow(listed_names, gateway, boards, shutdown));
+        }
         device_tasks.spawn(|shutdown| sinew_boards::http::run(boards, all_boards.clone(), shutdown));
         if let Some(MqttSockets { listener, sound }) = mqtt {
             device_tasks.spawn(|shutdown| sinew_boards::mqtt::run(listener, sound, all_boards.clone(), shutdown));

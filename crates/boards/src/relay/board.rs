@@ -1,10 +1,12 @@
 //! The board's side of a conversation, in the board's own task.
 
-use sinew_tool::{Device as _, DeviceEvent, LeaveReason};
+use sinew_tool::{Device as _, DeviceEvent, DeviceKey, LeaveReason};
 use sinew_wire::host::{Hello, Transport};
 
 use super::conversation::{BoardFacts, ConversationStart};
 use super::{Conversation, ConversationTask, FromServer, ToServer};
+use crate::device::BoardCommand;
+use crate::hub::Boards;
 use crate::pipe::CloseReason;
 use crate::pump::{Ending, Pump};
 
@@ -13,7 +15,16 @@ pub(crate) const RELAY: &str = "relay";
 /// A relayed board that is not talking.
 pub(crate) const IDLE: &str = "idle";
 /// A board whose voice goes nowhere, because only others are relayed.
-const NOT_CHOSEN: &str = "off, because `boards` of [relay] does not name this board";
+const NOT_CHOSEN: &str = "off; `boards` of [relay] does not name it";
+
+impl Boards {
+    /// Has a board show whether it is relayed, because its name or its labels may have changed.
+    pub fn check_relayed(&self, board: &DeviceKey) {
+        if let Some((_, device)) = self.hub.roster.find(&board.0) {
+            device.commands.push(Box::new(BoardCommand::CheckRelayed));
+        }
+    }
+}
 
 impl Pump {
     /// Answers a hello, or has the voice server answer it.
@@ -47,7 +58,7 @@ impl Pump {
     /// The board ended its conversation.
     pub(crate) fn handle_hung_up(&mut self) {
         drop(self.hang_up());
-        self.show_relay(IDLE);
+        self.show_idle();
     }
 
     /// Ends the conversation with the server, if there is one.
@@ -86,7 +97,7 @@ impl Pump {
     fn end_conversation(&mut self, ended: Result<(), String>, was_open: bool) {
         let now = self.now();
         match ended {
-            Ok(()) => self.show_relay(IDLE),
+            Ok(()) => self.show_idle(),
             Err(why) => {
                 tracing::warn!(board = %self.device.info().key, "conversation ended: {why}");
                 self.show_relay(&format!("failed: {why}"));
@@ -112,6 +123,13 @@ impl Pump {
         }
     }
 
+    /// What a board shows after a conversation, during which it may have been renamed.
+    fn show_idle(&mut self) {
+        let key = self.device.key();
+        let is_relayed = self.hub.relay.as_ref().is_some_and(|relay| relay.is_relayed(&key));
+        self.show_relay(if is_relayed { IDLE } else { NOT_CHOSEN });
+    }
+
     fn show_relay(&mut self, state: &str) {
         if self.device.set_attribute_if_new(RELAY, state) && self.joined {
             self.announce(DeviceEvent::Changed(self.device.clone()));
@@ -128,8 +146,7 @@ impl Pump {
         self.device.set_asker(asker.map(|pending| &pending.caller).filter(|caller| caller.is_urgent()).cloned());
     }
 
-    /// What a board shows while it does not talk. Asked again from time to time, because a board may be chosen by its name
-    /// or a label, which only the gateway knows and which change.
+    /// What a board shows while it does not talk. A conversation goes on, also if the board is not relayed any more.
     pub(crate) fn show_whether_relayed(&mut self) {
         let info = self.device.info();
         let Some(relay) = self.hub.relay.as_ref().filter(|_| self.owner_greets && self.conversation.is_none()) else {

@@ -254,7 +254,7 @@ async fn a_board_that_is_not_relayed_gets_sinews_own_hello() {
     relayed.access.others.lock().expect("no panic").push(format!("board:{BOARD}"));
     let url = relayed.gateway.mqtt_url();
     let (microphone, mut heard, _device) = relayed.board(url).await;
-    assert_eq!(relayed.relay_state("off").await, "off, because `boards` of [relay] does not name this board");
+    assert_eq!(relayed.relay_state("off").await, "off; `boards` of [relay] does not name it");
     microphone.speak(sounds(1));
     let hello = text(&mut heard, |text| text["type"] == "hello").await;
     assert_ne!(hello["session_id"], "virtual-voice");

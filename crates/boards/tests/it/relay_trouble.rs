@@ -278,6 +278,40 @@ async fn a_board_that_reads_nothing_makes_its_voice_server_wait_and_nobody_else(
 }
 
 #[tokio::test]
+async fn a_board_on_a_websocket_that_stops_reading_loses_its_conversation_and_then_its_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let (mut gateway, _access) = open_for(&url(&listener)).await;
+    gateway.switch_on(BoardConfig { url: gateway.mqtt_url(), ..gateway.board("02:51:00:00:00:99", BoardKind::Relay) });
+    let witness = gateway.joined().await;
+    let mut board = Played::knock(&gateway.url(), BOARD).await;
+    let hello = json!({"type": "hello", "version": 1, "transport": "websocket", "features": {"mcp": true}});
+    board.say(hello.to_string()).await;
+    let (tcp, _) = soon(listener.accept()).await.expect("dialled");
+    let mut server = soon(accept_async(tcp)).await.expect("a WebSocket");
+    greet(&mut server, "s1").await;
+    board.set_up().await;
+    let device = gateway.joined().await;
+    let flood = async { while server.send(Message::binary(vec![1; 12_000])).await.is_ok() {} };
+    let ending = async {
+        let mut states = Vec::new();
+        loop {
+            match gateway.next().await {
+                DeviceEvent::Changed(board) if board.info().key == device.info().key => {
+                    states.push(board.info().attributes["relay"].clone());
+                }
+                DeviceEvent::Left(board, _) if board.info().key == device.info().key => return states,
+                _ => {}
+            }
+        }
+    };
+    let (_, states) = soon(async { tokio::join!(flood, ending) }).await;
+    assert_eq!(states.last().expect("a state"), "failed: the board read nothing for 10 s", "{states:?}");
+    answered(call(&witness, "self.get_relays", json!({}))).await.expect("the other one is well");
+    drop(board);
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn a_new_hello_ends_the_old_conversation_first() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let (gateway, _access) = open_for(&url(&listener)).await;

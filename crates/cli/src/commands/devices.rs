@@ -80,22 +80,22 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         ]);
     }
     print(&printer.table(&table));
-    for (remedy, ids) in remedies(devices) {
-        print(&format!("{}\n", printer.wrap(&format!("{}: {}", ids.join(", "), clean(remedy)), 2)));
-    }
+    print_shared(devices, printer, |device| device.remedy.clone());
     for device in devices {
         let id = clean(&device.id);
         let trouble = Some(device.attribute("trouble")).filter(|trouble| !trouble.is_empty());
-        let relay = Some(device.attribute("relay")).filter(|state| !state.is_empty());
-        let relay = relay.map(|state| format!("voice relay: {state}"));
         let more = device.warnings.len().saturating_sub(MOST_WARNINGS);
         let more = (more > 0).then(|| format!("{more} more warnings; `sinew devices show {id}` shows them"));
         let warnings = device.warnings.iter().map(String::as_str).take(MOST_WARNINGS).chain(more.as_deref());
         let lease = device.lease.as_ref().map(leases::describe);
-        for line in warnings.chain(trouble).chain(relay.as_deref()).chain(lease.as_deref()) {
+        for line in warnings.chain(trouble).chain(lease.as_deref()) {
             print(&format!("{}\n", printer.wrap(&format!("{id}: {}", clean(line)), 2)));
         }
     }
+    print_shared(devices, printer, |device| {
+        let state = Some(device.attribute("relay")).filter(|state| !state.is_empty());
+        state.map(|state| format!("voice relay: {state}"))
+    });
     let footer = printer.wrap(&format!("{} of {}.", count(devices.len()), target.description), 0);
     print(&format!("{}\n", printer.paint(TextStyle::Dim, &footer)));
     Ok(())
@@ -108,18 +108,24 @@ pub fn phone_of(app: &api::DeviceSummary, devices: &[api::DeviceSummary]) -> Str
     devices.iter().find(is_meant).map_or(known_as, |phone| phone.id.as_str()).to_owned()
 }
 
-/// What helps, and whom: fifty boards that are away need one line.
-fn remedies(devices: &[api::DeviceSummary]) -> Vec<(&str, Vec<String>)> {
-    let mut remedies: Vec<(&str, Vec<String>)> = Vec::new();
+/// Prints each line once, behind all devices that it is about: fifty boards that are away need one line.
+fn print_shared(
+    devices: &[api::DeviceSummary],
+    printer: Printer,
+    line_of: impl Fn(&api::DeviceSummary) -> Option<String>,
+) {
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for device in devices {
-        let Some(remedy) = device.remedy.as_deref() else { continue };
+        let Some(line) = line_of(device) else { continue };
         let id = clean(&device.id);
-        match remedies.iter_mut().find(|(known, _)| *known == remedy) {
+        match lines.iter_mut().find(|(known, _)| *known == line) {
             Some((_, ids)) => ids.push(id),
-            None => remedies.push((remedy, vec![id])),
+            None => lines.push((line, vec![id])),
         }
     }
-    remedies
+    for (line, ids) in lines {
+        print(&format!("{}\n", printer.wrap(&format!("{}: {}", ids.join(", "), clean(&line)), 2)));
+    }
 }
 
 fn count(devices: usize) -> String {

@@ -23,6 +23,7 @@ mod phones;
 mod pins;
 mod provider;
 mod qemu;
+mod relay;
 mod routine_suites;
 mod routines;
 mod servers;

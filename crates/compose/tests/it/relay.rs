@@ -111,6 +111,21 @@ impl House {
         }
     }
 
+    /// Waits until the board shows this state of its relay. Nothing is said to it meanwhile.
+    async fn relay_state(&self, wanted: &str) {
+        let mut watch = self.server.gateway.watch();
+        let is_shown = || {
+            let board = self.server.gateway.find_device("board-ddee01").expect("known");
+            board.attributes.get("relay").and_then(Value::as_str).is_some_and(|state| state.starts_with(wanted))
+        };
+        soon(wanted, async {
+            while !is_shown() {
+                watch.next().await;
+            }
+        })
+        .await;
+    }
+
     async fn audit(&self) -> Vec<AuditRecord> {
         self.server.gateway.audit(100).await.expect("readable")
     }
@@ -206,5 +221,22 @@ async fn only_the_boards_that_are_named_are_relayed() {
     .await;
     house.server.gateway.label("board-ddee01", &[Label::parse("talk").expect("a label")], &[]).expect("labelled");
     assert!(house.say("set the volume to 22").await.contains("Done"));
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_board_that_is_renamed_or_labelled_is_relayed_at_once_or_not_any_more() {
+    let house = House::open("[relay]\nurl = '{voice}'\nboards = ['kitchen', 'label:talk']").await;
+    let gateway = &house.server.gateway;
+    let talk = [Label::parse("talk").expect("a label")];
+    house.relay_state("off").await;
+    gateway.rename("board-ddee01", "Kitchen").expect("renamed");
+    house.relay_state("idle").await;
+    gateway.rename("board-ddee01", "hall").expect("renamed");
+    house.relay_state("off").await;
+    gateway.label("board-ddee01", &talk, &[]).expect("labelled");
+    house.relay_state("idle").await;
+    gateway.label("board-ddee01", &[], &talk).expect("labelled");
+    house.relay_state("off").await;
     house.close().await;
 }

@@ -209,3 +209,39 @@ async fn serve(tcp: TcpStream, handle: VoiceHandle) {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio_tungstenite::connect_async;
+    use tokio_tungstenite::tungstenite::Error;
+    use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+    use tokio_tungstenite::tungstenite::http::HeaderValue;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_web_page_speaks_to_a_board_or_as_one() {
+        let server = VirtualVoiceServer::open(([127, 0, 0, 1], 0).into(), None).await.expect("open");
+        let address = server.handle().address();
+        let shutdown = CancellationToken::new();
+        let _runs = shutdown.clone().drop_guard();
+        tokio::spawn(server.run(shutdown));
+        let dial = |path: &str, origin: Option<&str>| {
+            let mut request = format!("ws://{address}{path}").into_client_request().expect("valid");
+            if let Some(origin) = origin {
+                request.headers_mut().insert("origin", HeaderValue::from_str(origin).expect("plain"));
+            }
+            connect_async(request)
+        };
+        for path in [SAY, PATH] {
+            for origin in ["https://evil.example", "null", "", &format!("http://{address}")] {
+                let refused = dial(path, Some(origin)).await;
+                assert!(
+                    matches!(&refused, Err(Error::Http(answer)) if answer.status() == StatusCode::UNAUTHORIZED),
+                    "{path} from {origin:?}: {refused:?}"
+                );
+            }
+            assert!(dial(path, None).await.is_ok(), "{path}");
+        }
+    }
+}

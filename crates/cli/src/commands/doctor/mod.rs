@@ -8,13 +8,14 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sinew_api::Devices;
+use sinew_api::{DeviceSummary, Devices};
 use sinew_boards::Pictures;
 use sinew_boards::relay::VoiceServer;
 use sinew_compose::android::AgentSetting;
 use sinew_compose::board_listeners::{guess_host, ota_url};
 use sinew_compose::brokers::BrokerConfig;
 use sinew_compose::config::{EndpointConfig, GatewayConfig};
+use sinew_compose::relay::{RelayConfig, is_meant};
 use sinew_compose::state::{self, LastStart, LocalGateway, StartedBy};
 use sinew_front::dialout::{self, EndpointAddress};
 use sinew_phones::agent::{AGENT_FILE, CompanionError};
@@ -59,13 +60,16 @@ pub async fn run(args: DoctorArgs, printer: Printer) -> Result<(), CliError> {
     let mut checks: Vec<DoctorCheck> = setup.check.take().into_iter().collect();
     checks.push(state_directory(&place, running.as_ref()));
     checks.push(gateway(running.as_ref(), last.as_ref(), &args.reach).await);
-    if let Some(running) = &running {
-        checks.extend(devices(running, &args.reach).await);
-    }
+    let known = match &running {
+        Some(running) => known_devices(running, &args.reach).await,
+        None => None,
+    };
+    checks.extend(known.iter().flat_map(|known| devices(&known.devices)));
     checks.push(start::token(&place));
     // A file that cannot be read says nothing about addresses, certificate and services.
     if let Some(config) = &setup.config {
         checks.extend(configured(config, &setup, &place, running.as_ref()).await);
+        checks.extend(known.iter().flat_map(|known| relayed_names(&config.relay, &known.devices)));
     }
     checks.push(adb().await);
     checks.extend(companions().await);
@@ -177,6 +181,22 @@ async fn voice_server(config: &GatewayConfig) -> Option<DoctorCheck> {
             DoctorCheck::problem(NAME, why, remedy)
         }
     })
+}
+
+/// Names in `[relay]` that no known device has. One may connect later, or a name may be misspelt.
+fn relayed_names(relay: &RelayConfig, devices: &[DeviceSummary]) -> Vec<DoctorCheck> {
+    let is_known = |name: &str| {
+        devices
+            .iter()
+            .any(|device| is_meant(name, &device.id, device.name.as_deref(), device.labels.iter().map(String::as_str)))
+    };
+    let unknown = relay.listed_names().into_iter().filter(|(_, name)| !is_known(name));
+    unknown
+        .map(|(key, name)| {
+            let message = format!("`{key}` of [relay] names `{name}`, which no known device has");
+            DoctorCheck::note("relay", message, "correct it, or give a device this name or label: `sinew devices`")
+        })
+        .collect()
 }
 
 /// What to do about a state directory of another user. Root may use every directory, and one with the gateway's own
@@ -296,15 +316,14 @@ fn stopped(last: Option<&LastStart>) -> DoctorCheck {
     }
 }
 
+async fn known_devices(running: &LocalGateway, reach: &ReachArgs) -> Option<Devices> {
+    let mut client = GatewayTarget::of_running(running, reach).ok()?.connect().await.ok()?;
+    client.get("/api/v1/devices").await.ok()
+}
+
 /// Devices that are connected but not usable, with what they need.
-async fn devices(running: &LocalGateway, reach: &ReachArgs) -> Vec<DoctorCheck> {
+fn devices(devices: &[DeviceSummary]) -> Vec<DoctorCheck> {
     const NAME: &str = "devices";
-    let asked = async {
-        let mut client = GatewayTarget::of_running(running, reach)?.connect().await?;
-        client.get::<Devices>("/api/v1/devices").await
-    };
-    let Ok(answer) = asked.await else { return Vec::new() };
-    let devices = &answer.devices;
     let ready = devices.iter().filter(|device| device.is_ready()).count();
     let mut checks = vec![DoctorCheck::ok(NAME, format!("{ready} ready of {} known", devices.len()))];
     for device in devices {
