@@ -11,6 +11,9 @@ use crate::UnknownFields;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Devices {
     pub devices: Vec<DeviceSummary>,
+    /// How many devices fit, of which this may be one page.
+    #[serde(default)]
+    pub total: usize,
 }
 
 /// A device that the gateway knows, connected or not.

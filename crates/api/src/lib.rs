@@ -9,6 +9,8 @@
 mod devices;
 mod document;
 mod health;
+mod overview;
+mod people;
 mod policy;
 mod routes;
 mod servers;
@@ -26,6 +28,8 @@ pub use health::{
     BrokerPresences, GatewayStatus, HealthStatus, NotReadyReason, Readiness, RefusedRequest, RequestFailure,
     TOKEN_EXPIRED,
 };
+pub use overview::{CallMinute, FailedCall, Overview};
+pub use people::{CreatedPerson, LoginLink, NewPerson, People, Person, PersonRole};
 pub use policy::{
     ApprovalVerdict, Approvals, CheckPolicy, Decide, Effects, Explain, Explained, ExplainedRule, MarkedTool,
     PolicyWarning, PolicyWarnings, WaitingCall,

@@ -2,14 +2,10 @@
 
 use crate::document::{BodySchema, body};
 use crate::{
-    Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedToken, Decide,
-    DeviceLease, DeviceSummary, Devices, Effects, Events, Explain, Explained, FoundServers, GatewayStatus,
-    HealthStatus, Journal, Labels, NewServer, NewToken, Pin, PolicyWarnings, Readiness, RecordJournal, Released,
-    Rename, Reserve, Reserved, Server, Servers, Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
+    Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedPerson, CreatedToken, Decide, DeviceLease, DeviceSummary, Devices, Effects, Events, Explain, Explained, FoundServers, GatewayStatus, HealthStatus, Journal, Labels, LoginLink, NewPerson, NewServer, NewToken, Overview, People, Person, PersonRole, Pin, PolicyWarnings, Readiness, RecordJournal, Released, Rename, Reserve, Reserved, Server, Servers, Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
 };
 
-/// Who may use a route. How a request proves it is up to the guard: by a bearer token today, later perhaps by a
-/// browser session.
+/// Who may use a route with a token. What a session of the console may use is [`Route::person_role`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Anybody: the answer is not secret.
@@ -77,6 +73,7 @@ pub enum Operation {
     Health,
     Ready,
     Status,
+    Overview,
     Document,
     Devices,
     Rename,
@@ -102,6 +99,10 @@ pub enum Operation {
     Reserve,
     Release,
     BreakLease,
+    People,
+    AddPerson,
+    RemovePerson,
+    LoginLink,
     CheckPolicy,
     Audit,
     Journal,
@@ -148,6 +149,20 @@ impl Route {
     const fn gives(self, answer: BodySchema) -> Route {
         Route { answer: Some(answer), ..self }
     }
+
+    /// Who may use it in a session of the console; `None` for routes that belong to other protocols.
+    pub fn person_role(&self) -> Option<PersonRole> {
+        if !self.path.starts_with("/api/v1/") {
+            return None;
+        }
+        Some(match (self.operation, self.method) {
+            // Looking for servers sends requests into the network.
+            (Operation::FindServers, _) => PersonRole::Admin,
+            (Operation::Explain | Operation::CheckPolicy, _) | (_, Method::Get) => PersonRole::Viewer,
+            (Operation::Decide, _) => PersonRole::Approver,
+            _ => PersonRole::Admin,
+        })
+    }
 }
 
 const DEVICE: Parameter = parameter("device", ParameterKind::Text, "id or name of a device");
@@ -169,7 +184,17 @@ pub const ROUTES: &[Route] = &[
     route(Operation::Document, Get, "/api/v1/openapi.json", Open, "this interface as an OpenAPI document"),
     route(Operation::Status, Get, "/api/v1/status", Admin, "what waits, and what the gateway runs")
         .gives(body::<GatewayStatus>()),
-    route(Operation::Devices, Get, "/api/v1/devices", Client, "the devices").gives(body::<Devices>()),
+    route(Operation::Overview, Get, "/api/v1/overview", Admin, "what goes on, in a few numbers")
+        .gives(body::<Overview>()),
+    route(Operation::Devices, Get, "/api/v1/devices", Client, "the devices")
+        .with(&[
+            parameter("search", ParameterKind::Text, "words that its id, name, kind, key or labels contain"),
+            parameter("state", ParameterKind::Text, "`ready`, `away` or `other`"),
+            parameter("family", ParameterKind::Text, "`board`, `phone`, `app` or another family"),
+            parameter("after", ParameterKind::Text, "the id of the last device of the page before"),
+            LIMIT,
+        ])
+        .gives(body::<Devices>()),
     route(Operation::Rename, Post, "/api/v1/devices/{id}/rename", Admin, "name a device; an empty name removes it")
         .takes(body::<Rename>())
         .gives(body::<DeviceSummary>()),
@@ -249,6 +274,14 @@ pub const ROUTES: &[Route] = &[
         .takes(body::<NewToken>())
         .gives(body::<CreatedToken>()),
     route(Operation::RevokeToken, Delete, "/api/v1/tokens/{id}", Admin, "revoke a token").gives(body::<Token>()),
+    route(Operation::People, Get, "/api/v1/people", Admin, "people who sign in to the console").gives(body::<People>()),
+    route(Operation::AddPerson, Post, "/api/v1/people", Admin, "add a person who signs in to the console")
+        .takes(body::<NewPerson>())
+        .gives(body::<CreatedPerson>()),
+    route(Operation::RemovePerson, Delete, "/api/v1/people/{name}", Admin, "remove a person, and end their sessions")
+        .gives(body::<Person>()),
+    route(Operation::LoginLink, Post, "/api/v1/login-links", Admin, "make a link that signs in to the console, once")
+        .gives(body::<LoginLink>()),
     route(Operation::Approvals, Get, "/api/v1/approvals", Admin, "calls that wait for a person")
         .gives(body::<Approvals>()),
     route(
@@ -274,7 +307,7 @@ pub const ROUTES: &[Route] = &[
         .with(&[
             DEVICE,
             parameter("principal", ParameterKind::Text, "the name of the caller"),
-            parameter("outcome", ParameterKind::Text, "`ok`, or the `error_type` of a failure"),
+            parameter("outcome", ParameterKind::Text, "`ok`, `failed`, or the `error_type` of a failure"),
             parameter("kind", ParameterKind::Text, "`call`, `decision`, `change` or `device`"),
             parameter("run", ParameterKind::Text, "the id of a run: a routine and its steps"),
             parameter("since", ParameterKind::Number, "only records of this time or later, in ms of Unix time"),
@@ -325,6 +358,18 @@ mod tests {
         for route in ROUTES.iter().filter(|route| route.path.starts_with("/api/") && route.method != Get) {
             let is_use = matches!(route.operation, Operation::Call | Operation::Reserve | Operation::Release);
             assert_eq!(route.access == Admin, !is_use, "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn viewers_change_nothing_and_approvers_only_decide() {
+        let needs = |operation| ROUTES.iter().find(|route| route.operation == operation).and_then(Route::person_role);
+        assert_eq!(needs(Operation::Decide), Some(PersonRole::Approver));
+        assert_eq!(needs(Operation::Mcp), None);
+        let reads = [Operation::Explain, Operation::CheckPolicy];
+        for route in ROUTES.iter().filter(|route| route.method != Get && route.operation != Operation::Decide) {
+            let role = route.person_role();
+            assert!(reads.contains(&route.operation) || role.is_none_or(|role| role == PersonRole::Admin));
         }
     }
 

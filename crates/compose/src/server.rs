@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use sinew_boards::broker;
 use sinew_boards::relay::VoiceServer;
 use sinew_boards::{AdvertisedAddress, BoardLimits, OfferedTransport, Pictures};
-use sinew_front::Front;
+use sinew_console::Console;
 use sinew_front::dialout::{self, EndpointAddress};
 use sinew_front::tls::TlsIdentity;
+use sinew_front::{ConsolePages, Front, ServerList};
 use sinew_gateway::{Gateway, OpenError, Shape};
 use sinew_phones::adb;
 use sinew_servers::FindSettings;
@@ -52,6 +53,7 @@ pub struct ServerSettings {
     pub certificate: CertificateSource,
     pub gateway: sinew_gateway::Settings,
     pub clients: sinew_front::FrontSettings,
+    pub console: sinew_console::ConsoleSettings,
     pub limits: BoardLimits,
     pub pictures: Pictures,
     /// Which boards are relayed, and what their assistants may use.
@@ -239,7 +241,14 @@ impl GatewayServer {
         clients_settings.allowed_hosts.extend(hosts.iter().cloned());
         let (servers, followed) =
             SharedServers::open(&settings.state, settings.find, settings.families.servers.clone())?;
-        let front = Front { servers: Some(Arc::new(servers.clone())), ..Front::new(gateway.clone(), clients_settings) };
+        let console = match settings.console.enabled {
+            true => {
+                Some(Arc::new(Console::open(settings.console, &settings.state).map_err(io)?) as Arc<dyn ConsolePages>)
+            }
+            false => None,
+        };
+        let servers_list = Some(Arc::new(servers.clone()) as Arc<dyn ServerList>);
+        let front = Front { servers: servers_list, console, ..Front::new(gateway.clone(), clients_settings) };
         client_tasks.spawn(|shutdown| sinew_front::http::run(clients, front.clone(), clients_tls, shutdown));
 
         for brokers::BrokerPlan { boards, servers, offer } in settings.brokers {

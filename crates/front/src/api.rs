@@ -26,7 +26,9 @@ use sinew_tool::text::clean_line;
 use sinew_tool::{Caller, ErrorKind, Presences, Silent, ToolError};
 
 use crate::body::{BodyError, RequestBody, TOO_SLOW};
+use crate::console::Door;
 use crate::state::FrontState;
+use crate::wanted_devices::WantedDevices;
 use crate::{inspect, live_call, query, reply, to_api};
 
 /// Longer waits are cut to this; proxies give up on a silent connection after about a minute.
@@ -80,9 +82,22 @@ pub(crate) async fn document() -> Response<Body> {
     reply::value(StatusCode::OK, &DOCUMENT)
 }
 
-pub(crate) async fn devices(State(front): State<Arc<FrontState>>, Authenticated(who): Authenticated) -> Response<Body> {
-    let devices = front.gateway.seen_by(&who).devices();
-    answer(Ok(Devices { devices: devices.into_iter().map(to_api::device).collect() }))
+pub(crate) async fn devices(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    query: Query,
+) -> Response<Body> {
+    let find = || {
+        let limit = query.number("limit")?.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let wanted = WantedDevices::new(query.text("search"), query.text("state"), query.text("family"))?;
+        let mut devices = front.gateway.seen_by(&who).devices();
+        devices.retain(|device| wanted.has(device));
+        let total = devices.len();
+        let page =
+            devices.into_iter().skip_while(|device| query.text("after").is_some_and(|id| device.id.as_str() <= id));
+        Ok(Devices { devices: page.take(limit).map(to_api::device).collect(), total })
+    };
+    answer(find())
 }
 
 pub(crate) async fn rename(
@@ -239,27 +254,29 @@ pub(crate) async fn call(
     Authenticated(who): Authenticated,
     request: Request,
 ) -> Response<Body> {
+    let door = request.extensions().get::<Door>().map_or("api", |door| door.0);
     let has_stream = request.headers().get(header::ACCEPT).is_some_and(|wanted| wanted == live_call::LINES);
     let wanted: CallRequest = match body(&front, request).await {
         Ok(wanted) => wanted,
         Err(error) => return answer::<CallResult>(Err(error)),
     };
     match has_stream {
-        true => live_call::stream(|caller| make_call(front, (*who).clone(), wanted, caller)),
-        false => answer(make_call(front, (*who).clone(), wanted, Arc::new(Silent)).await),
+        true => live_call::stream(|caller| make_call(front, (*who).clone(), door, wanted, caller)),
+        false => answer(make_call(front, (*who).clone(), door, wanted, Arc::new(Silent)).await),
     }
 }
 
 async fn make_call(
     front: Arc<FrontState>,
     who: Principal,
+    door: &'static str,
     wanted: CallRequest,
     caller: Arc<dyn Caller>,
 ) -> Result<CallResult, ToolError> {
     let _running = front.calls.token();
     let budget = wanted.timeout_ms.map(Duration::from_millis);
     let is_confirmed = wanted.confirmed;
-    let request = Call { budget, is_confirmed, caller, ..Call::new(who, wanted.tool, wanted.arguments, "api") };
+    let request = Call { budget, is_confirmed, caller, ..Call::new(who, wanted.tool, wanted.arguments, door) };
     let outcome = match wanted.device {
         Some(device) => Box::pin(front.gateway.call_on(&device, request)).await,
         None => Box::pin(front.gateway.call(request)).await,

@@ -13,6 +13,7 @@ use sinew_gateway::{Principal, Role};
 use sinew_tool::BoxFuture;
 
 use crate::connection_places::ConnectionPlace;
+use crate::console::{PeerAddress, is_console_path};
 use crate::refusals::Refusals;
 use crate::state::FrontState;
 use crate::{counted_body, reply};
@@ -45,8 +46,8 @@ impl Guard {
         Arc::new(Guard { origins, hosts, anonymous, refusals, front })
     }
 
-    /// Refuses requests from foreign web pages, including pages that use DNS rebinding.
-    fn check_origin(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Response<Body>>> {
+    /// Refuses requests for hosts that are not ours, which pages send that use DNS rebinding.
+    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<Authority, Box<Response<Body>>> {
         if headers.get_all(HOST).iter().count() > 1 {
             let message = "the request has more than one Host header";
             return Err(Box::new(reply::problem(StatusCode::BAD_REQUEST, "bad_host", message)));
@@ -61,6 +62,12 @@ impl Guard {
             let message = format!("the host `{authority}` is not allowed; add it to `allowed-hosts`");
             return Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "host_not_allowed", &message)));
         }
+        Ok(authority)
+    }
+
+    /// Refuses requests from foreign web pages.
+    fn check_origin(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Response<Body>>> {
+        let authority = self.check_host(uri, headers)?;
         let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
         let origin = origin.to_str().unwrap_or_default();
         if self.is_allowed_origin(origin, &authority) {
@@ -151,6 +158,21 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
             guard.refusals.count(place.address, status);
         }
     };
+    if guard.front.console.is_some() && is_console_path(request.uri().path()) {
+        // Its pages check sessions and origins themselves, more strictly.
+        return match guard.check_host(request.uri(), request.headers()) {
+            Ok(_) => {
+                if let Some(place) = &place {
+                    request.extensions_mut().insert(PeerAddress(place.address));
+                }
+                next.run(request).await
+            }
+            Err(refused) => {
+                count_refusal(refused.status());
+                *refused
+            }
+        };
+    }
     let who = match guard.check(&request) {
         Ok(None) => return next.run(request).await,
         Ok(Some(who)) => who,
@@ -159,13 +181,31 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
             return *refused;
         }
     };
-    if guard.front.answers.is_spent() {
-        count_refusal(StatusCode::SERVICE_UNAVAILABLE);
-        return too_many_answers(&guard.front);
+    let mut is_served = false;
+    let served = serve_as(&guard.front, who, request, |request| {
+        is_served = true;
+        next.run(request)
+    });
+    let response = served.await;
+    if !is_served {
+        count_refusal(response.status());
     }
-    let connection_use = match place.as_ref().map(|place| place.start_use(&who)) {
+    response
+}
+
+/// Answers a request of an authenticated caller, within what the caller may use at once.
+pub(crate) async fn serve_as<F: Future<Output = Response<Body>>>(
+    front: &FrontState,
+    who: Arc<Principal>,
+    mut request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response<Body> {
+    if front.answers.is_spent() {
+        return too_many_answers(front);
+    }
+    let place = request.extensions().get::<Arc<ConnectionPlace>>();
+    let connection_use = match place.map(|place| place.start_use(&who)) {
         Some(None) => {
-            count_refusal(StatusCode::SERVICE_UNAVAILABLE);
             let message = "too many connections with this token are in use; close some, or raise `clients.limits.connections-each`";
             return reply::problem(StatusCode::SERVICE_UNAVAILABLE, "busy", message);
         }
@@ -174,18 +214,17 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
     request.extensions_mut().insert(who.clone());
     let response = tokio::select! {
         biased;
-        response = next.run(request) => response,
-        () = guard.front.gateway.tokens().revoked(&who) => {
+        response = answer(request) => response,
+        () = front.gateway.tokens().revoked(&who) => {
             return *unauthorized("The bearer token was revoked", INVALID_TOKEN);
         }
     };
-    let gateway = guard.front.gateway.clone();
+    let gateway = front.gateway.clone();
     let end: Option<BoxFuture<'static, ()>> = match who.revocable {
         true => Some(Box::pin(async move { gateway.tokens().revoked(&who).await })),
         false => None,
     };
-    counted_body::counted(response, &guard.front.answers, end, connection_use)
-        .unwrap_or_else(|| too_many_answers(&guard.front))
+    counted_body::counted(response, &front.answers, end, connection_use).unwrap_or_else(|| too_many_answers(front))
 }
 
 /// Refuses a request because too many answers wait to be read.

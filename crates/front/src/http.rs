@@ -25,12 +25,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::connection_places::{ConnectionPlace, ConnectionPlaces};
+use crate::console::{self, ConsoleHost};
 use crate::endpoint::{self, McpEndpoint};
 use crate::guard::{self, Guard};
 use crate::stall::StallTimeout;
 use crate::state::FrontState;
 use crate::upgrade::{self, UpgradeState};
-use crate::{Front, TlsIdentity, api, leases, reply, rest, servers, stdio};
+use crate::{Front, TlsIdentity, api, leases, overview, reply, rest, servers, stdio};
 
 /// A connection that sends nothing for this long is closed, whether it is slow or idle.
 const IDLE: Duration = Duration::from_secs(75);
@@ -57,7 +58,7 @@ pub async fn run(
     }
     let front = FrontState::new(front)?;
     let endpoint = McpEndpoint::new(front.clone());
-    let app = routes(&front, &endpoint);
+    let app = routes(&front, &endpoint, tls.is_some());
     let places = ConnectionPlaces::new(&front.settings.limits);
     let stall = front.settings.limits.stall;
     let tls = tls.map(|tls| TlsAcceptor::from(tls.server_config()));
@@ -82,11 +83,14 @@ pub async fn run(
     Ok(())
 }
 
-fn routes(front: &Arc<FrontState>, endpoint: &Arc<McpEndpoint>) -> Router {
+fn routes(front: &Arc<FrontState>, endpoint: &Arc<McpEndpoint>, is_tls: bool) -> Router {
     let add = |router: Router, route: &Route| router.route(route.path, handler(route.operation, front, endpoint));
-    ROUTES
-        .iter()
-        .fold(Router::new(), add)
+    let own = ROUTES.iter().fold(Router::new(), add);
+    let pages = front.console.as_ref().map(|console| {
+        let api = ROUTES.iter().filter(|route| route.person_role().is_some()).fold(Router::new(), add);
+        console.pages(ConsoleHost::new(front, api, is_tls))
+    });
+    own.merge(pages.unwrap_or_default())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(axum::middleware::from_fn_with_state(Guard::new(front.clone()), guard::guard))
@@ -116,6 +120,11 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::Unpin => post(api::unpin),
         Operation::Accept => post(api::accept),
         Operation::Status => get(api::status),
+        Operation::Overview => get(overview::overview),
+        Operation::People => get(console::people),
+        Operation::AddPerson => post(console::add_person),
+        Operation::RemovePerson => delete(console::remove_person),
+        Operation::LoginLink => post(console::login_link),
         Operation::Boards => get(api::boards),
         Operation::Approve => post(api::approve),
         Operation::Servers => get(servers::servers),

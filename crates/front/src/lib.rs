@@ -14,6 +14,7 @@ mod call;
 mod caller;
 mod conformance;
 mod connection_places;
+mod console;
 mod counted_body;
 pub mod dialout;
 pub mod echo;
@@ -39,6 +40,7 @@ pub mod memory;
 mod message_memory;
 mod notify;
 mod outbox;
+mod overview;
 mod query;
 mod refusals;
 mod reply;
@@ -55,14 +57,17 @@ mod to_api;
 mod tracked_body;
 mod translate;
 mod upgrade;
+mod wanted_devices;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_gateway::Gateway;
 
-pub use hosts::is_host;
+pub use console::{ConsoleHost, ConsolePages, PeerAddress};
+pub use hosts::{check_origins, is_host};
 pub use listing::{ListForm, Schemas};
+pub use query::pairs as query_pairs;
 pub use servers::ServerList;
 pub use sinew_tool::lenient::repair;
 pub use tls::TlsIdentity;
@@ -76,12 +81,14 @@ pub struct Front {
     pub settings: FrontSettings,
     /// The MCP servers that the gateway calls, where it does.
     pub servers: Option<Arc<dyn ServerList>>,
+    /// The console, where there is one.
+    pub console: Option<Arc<dyn ConsolePages>>,
 }
 
 impl Front {
-    /// Endpoints of a gateway that calls no servers.
+    /// Endpoints of a gateway that calls no servers and has no console.
     pub fn new(gateway: Gateway, settings: FrontSettings) -> Front {
-        Front { gateway, settings, servers: None }
+        Front { gateway, settings, servers: None, console: None }
     }
 }
 

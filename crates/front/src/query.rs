@@ -1,7 +1,7 @@
 //! The parameters in the query of a URL.
 
-/// The pairs of a query, decoded.
-pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
+/// The pairs of a query or of a form, decoded.
+pub fn pairs(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
     query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         (decoded(key), decoded(value))

@@ -14,12 +14,13 @@ use tokio_util::task::TaskTracker;
 use crate::conformance::ConformanceFixture;
 use crate::listing::{KnownSchemas, ListForm, McpToolList, Schemas};
 use crate::memory::MemoryBudget;
-use crate::{Front, FrontSettings, ServerList};
+use crate::{ConsolePages, Front, FrontSettings, ServerList};
 
 pub(crate) struct FrontState {
     pub gateway: Gateway,
     pub settings: FrontSettings,
     pub servers: Option<Arc<dyn ServerList>>,
+    pub console: Option<Arc<dyn ConsolePages>>,
     /// Cancelled first when the gateway stops: subscriptions end, calls still run.
     pub drain: CancellationToken,
     /// Running calls, until their answers are sent.
@@ -79,13 +80,14 @@ const MAX_LISTINGS: usize = 2 * ListForm::ALL.len() * 8;
 
 impl FrontState {
     pub(crate) fn new(front: Front) -> Result<Arc<FrontState>, std::io::Error> {
-        let Front { gateway, settings, servers } = front;
+        let Front { gateway, settings, servers, console } = front;
         let fixture = settings.conformance.then(ConformanceFixture::new);
         let (bodies, answers) = (MemoryBudget::new(settings.limits.bodies), MemoryBudget::new(settings.limits.answers));
         Ok(Arc::new(FrontState {
             gateway,
             settings,
             servers,
+            console,
             drain: CancellationToken::new(),
             calls: TaskTracker::new(),
             tasks: TaskTracker::new(),

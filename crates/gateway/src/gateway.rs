@@ -12,10 +12,11 @@ use sinew_policy::PolicyProblem;
 use sinew_spec::lock::Follow;
 use sinew_tool::text::clean_line;
 use sinew_tool::{Announce, DeviceEvent, DeviceId, DeviceKey, Digest, ErrorKind, Picture, Presences, ToolError, Value};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use crate::access::{Access, AccessSettings, ApprovalDecision, ApprovalRequest, Asking, Lens, not_waiting};
 use crate::approvals::ApprovalQueue;
+use crate::call_counts::{CallCounts, CallFailure, MinuteOfCalls};
 use crate::caller_view::CallerView;
 use crate::directory;
 use crate::identity::unknown_device;
@@ -127,7 +128,7 @@ impl Gateway {
             audit: store.clone(),
             request_keys: Arc::new(LocalRequestKey::open(dir)?),
         });
-        let recorder = Recorder { audit: shared.audit.clone(), key };
+        let recorder = Recorder { audit: shared.audit.clone(), key, counts: Arc::new(CallCounts::new()) };
         let registry = Arc::new(Registry::new(loaded, store.clone(), pins, &settings, &shared, recorder.clone()));
         report_health(&store, &registry);
         if made_strict > 0 {
@@ -355,6 +356,26 @@ impl Gateway {
     /// A call that waits for a person.
     pub fn approval_request(&self, id: &str) -> Result<ApprovalRequest, ToolError> {
         self.approval_requests().into_iter().find(|request| request.id == id).ok_or_else(|| not_waiting(id))
+    }
+
+    /// Changes whenever a call begins or ends to wait for a person.
+    pub fn approval_changes(&self) -> watch::Receiver<u64> {
+        self.inner.access.approvals.subscribe()
+    }
+
+    /// Counts the calls that ended and are recorded.
+    pub fn ended_calls(&self) -> watch::Receiver<u64> {
+        self.inner.recorder.counts.subscribe()
+    }
+
+    /// The calls of the last hour, oldest minute first.
+    pub fn minutes_of_calls(&self) -> Vec<MinuteOfCalls> {
+        self.inner.recorder.counts.minutes()
+    }
+
+    /// The newest calls that failed since the gateway started, newest first.
+    pub fn call_failures(&self) -> Vec<CallFailure> {
+        self.inner.recorder.counts.failures()
     }
 
     fn forget_revoked_requests(&self) {

@@ -19,6 +19,7 @@ mod bounds;
 mod budgets;
 mod builtin;
 mod call;
+mod call_counts;
 mod caller_view;
 mod check;
 mod commanding;
@@ -62,6 +63,7 @@ pub use access::{AccessSettings, ApprovalDecision, ApprovalRequest, CallExplanat
 pub use approvals::PendingBoard;
 pub use budgets::check_budgets;
 pub use call::Request;
+pub use call_counts::{CallFailure, MinuteOfCalls};
 pub use caller_view::CallerView;
 pub use gateway::{Gateway, verify_audit};
 pub use journal::{JournalEntry, JournalSettings, Recording, Screens};

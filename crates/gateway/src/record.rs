@@ -11,6 +11,7 @@ use sinew_tool::outcome::ResourceBody;
 use sinew_tool::text::{clean_line, cut};
 use sinew_tool::{Args, Content, DeviceId, ErrorKind, Outcome, ToolError, Value};
 
+use crate::call_counts::{CallCounts, EndedCall};
 use crate::journal::{Journal, JournalDraft, JournalEntry};
 use crate::nested::MadeCalls;
 use crate::principal::Principal;
@@ -31,6 +32,7 @@ const MAX_DECIDED: usize = 300;
 pub(crate) struct Recorder {
     pub(crate) audit: Arc<dyn AuditLog>,
     pub(crate) key: AuditKey,
+    pub(crate) counts: Arc<CallCounts>,
 }
 
 /// Something other than a call.
@@ -76,6 +78,7 @@ impl Recorder {
 
 pub(crate) struct CallRecord {
     audit: Arc<dyn AuditLog>,
+    counts: Arc<CallCounts>,
     started: Instant,
     /// Whether the call reached a tool. Of one that did not, nobody knows which arguments are secret.
     has_tool: bool,
@@ -89,7 +92,7 @@ pub(crate) struct CallRecord {
 
 impl CallRecord {
     pub(crate) fn open(recorder: Recorder, who: &Principal, door: &'static str, name: &str, args: &Args) -> CallRecord {
-        let Recorder { audit, key } = recorder;
+        let Recorder { audit, key, counts } = recorder;
         let mut tee = Tee { mac: key.start(), head: Vec::new() };
         // Neither half of the tee fails.
         let _ = serde_json::to_writer(&mut tee, args);
@@ -114,7 +117,8 @@ impl CallRecord {
             bytes: 0,
             is_sent: false,
         };
-        CallRecord { audit, started: Instant::now(), has_tool: false, for_journal: None, made: None, row: Some(row) }
+        let (started, row) = (Instant::now(), Some(row));
+        CallRecord { audit, counts, started, has_tool: false, for_journal: None, made: None, row }
     }
 
     /// Notes the device of something that is not a call of a tool.
@@ -229,7 +233,10 @@ impl CallRecord {
             Err(error) => row.outcome = error.kind.row().error_type,
         }
         log(&row);
-        match self.audit.record(row).await {
+        let ended = EndedCall::of(&row);
+        let recorded = self.audit.record(row).await;
+        self.counts.note(ended);
+        match recorded {
             Ok(()) => result,
             // A call that cannot be recorded is not reported as done.
             Err(error) => result.and(Err(error)),
@@ -241,7 +248,9 @@ impl Drop for CallRecord {
     fn drop(&mut self) {
         if let Some(row) = self.take_row() {
             log(&row);
+            let ended = EndedCall::of(&row);
             self.audit.record_unawaited(row);
+            self.counts.note(ended);
         }
     }
 }

@@ -183,6 +183,9 @@ pub struct EventPage {
     pub dropped: u64,
 }
 
+/// Any outcome but `ok`, in [`AuditFilter::outcome`].
+pub(crate) const FAILED: &str = "failed";
+
 /// Selects calls of the audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
@@ -190,7 +193,7 @@ pub struct AuditFilter {
     pub device: Option<String>,
     /// The name of the caller.
     pub principal: Option<String>,
-    /// `ok`, or the `error_type` of a failure.
+    /// `ok`, `failed`, or the `error_type` of a failure.
     pub outcome: Option<String>,
     pub kind: Option<String>,
     /// The id of a run.

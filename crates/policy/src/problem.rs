@@ -57,13 +57,14 @@ impl PolicySettings {
         for (index, rule) in self.rules.iter().enumerate() {
             let is_future = |who: &&WhoSelector| match who {
                 WhoSelector::Caller(kind, _) => {
-                    !matches!(kind, CallerKind::Token | CallerKind::Relay | CallerKind::Hook)
+                    !matches!(kind, CallerKind::Token | CallerKind::Person | CallerKind::Relay | CallerKind::Hook)
                 }
                 WhoSelector::Admin | WhoSelector::Client => false,
             };
             if let Some(who) = rule.who.selectors().iter().find(is_future) {
-                let message =
-                    format!("`{who}` is no caller: this version knows only `token:`, `relay:`, `hook:` and `role:`");
+                let message = format!(
+                    "`{who}` is no caller: this version knows only `token:`, `person:`, `relay:`, `hook:` and `role:`"
+                );
                 problems.push(warning(format!("policy.rules.{index}.who"), message));
             }
         }

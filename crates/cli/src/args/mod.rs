@@ -84,6 +84,10 @@ pub enum CliCommand {
     Events(EventsArgs),
     /// Create, list and revoke tokens
     Token(TokenArgs),
+    /// Open the console in a browser, signed in
+    Console(crate::commands::console::ConsoleArgs),
+    /// Add, list and remove people who sign in to the console
+    People(crate::commands::people::PeopleArgs),
     /// List, approve and deny calls that wait for a person
     Approvals(crate::commands::approvals::ApprovalsArgs),
     /// Show what was called, decided and changed

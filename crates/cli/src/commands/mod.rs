@@ -9,6 +9,7 @@ mod call;
 mod companion;
 mod config;
 mod connect;
+pub mod console;
 pub mod demo;
 mod demo_desk;
 mod device_page;
@@ -19,6 +20,7 @@ mod events;
 mod fleet;
 pub mod journal;
 mod leases;
+pub mod people;
 mod phone_files;
 mod phones;
 mod pins;
@@ -63,6 +65,8 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Call(args) => call::run(args, printer).await,
         CliCommand::Events(args) => events::run(args, printer).await,
         CliCommand::Token(args) => token::run(args, printer).await,
+        CliCommand::Console(args) => console::run(args, printer).await,
+        CliCommand::People(args) => people::run(args, printer).await,
         CliCommand::Approvals(args) => approvals::run(args, printer).await,
         CliCommand::Audit(args) => audit::run(args, printer).await,
         CliCommand::Journal(args) => journal::run(args, printer).await,

@@ -124,7 +124,7 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
 
 /// The apps that the gateway found on its phones.
 async fn apps(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
-    let api::Devices { devices } = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/devices").await?;
+    let api::Devices { devices, .. } = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/devices").await?;
     let apps: Vec<&DeviceSummary> = devices.iter().filter(|device| device.family == "app").collect();
     if printer.is_json() {
         print_json(&json!({"apps": apps}));

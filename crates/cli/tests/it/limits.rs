@@ -12,8 +12,8 @@ use sinew_tool::settings::{Field, Setting};
 
 /// What the program itself uses; the virtual devices and the benchmark bound nothing foreign.
 const CRATES: &[&str] = &[
-    "tool", "schema", "mqtt", "wire", "spec", "policy", "gateway", "front", "boards", "phones", "apps", "compose",
-    "cli", "fetch", "serial", "servers", "things", "steps",
+    "tool", "schema", "mqtt", "wire", "spec", "policy", "gateway", "front", "console", "boards", "phones", "apps",
+    "compose", "cli", "fetch", "serial", "servers", "things", "steps",
 ];
 
 /// Numbers that limit nothing: of formats, of layouts, of algorithms.

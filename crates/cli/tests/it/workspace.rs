@@ -23,14 +23,15 @@ const USES: &[(&str, &[&str])] = &[
     ("routines", &["schema", "spec", "steps", "tool"]),
     ("things", &["boards", "fetch", "mqtt", "policy", "schema", "tool"]),
     ("front", &["tool", "api", "gateway", "policy"]),
+    ("console", &["tool", "api", "gateway", "policy", "front"]),
     ("runner", &["wire", "mqtt"]),
     ("presence", &["tool"]),
     ("sim", &["tool", "wire", "mqtt", "phones", "apps", "presence", "runner"]),
     (
         "compose",
         &[
-            "tool", "api", "spec", "gateway", "boards", "phones", "apps", "front", "policy", "routines", "serial",
-            "servers", "things", "fetch", "steps",
+            "tool", "api", "spec", "gateway", "boards", "phones", "apps", "console", "front", "policy", "routines",
+            "serial", "servers", "things", "fetch", "steps",
         ],
     ),
     (
@@ -52,7 +53,9 @@ const USES: &[(&str, &[&str])] = &[
 /// Which crates may keep a third party, so that it can be exchanged in one room.
 const KEEPERS: &[(&str, &[&str])] = &[
     ("rmcp", &["front"]),
-    ("axum", &["front"]),
+    ("axum", &["front", "console"]),
+    ("maud", &["console"]),
+    ("argon2", &["console"]),
     ("rcgen", &["front"]),
     // The benchmark calls boards without a gateway, as the measure of what the gateway adds.
     // The virtual voice server is a WebSocket server.

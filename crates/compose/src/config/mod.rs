@@ -62,6 +62,8 @@ sinew_tool::settings! {
         pub budgets: BTreeMap<String, Duration> = BTreeMap::new(), check sinew_gateway::check_budgets;
         /// How clients are served.
         pub clients: sinew_front::FrontSettings = sinew_front::FrontSettings::default();
+        /// The pages for people at `/console/`, see `docs/console.md`.
+        pub console: sinew_console::ConsoleSettings = sinew_console::ConsoleSettings::default();
         /// How boards are served.
         pub boards: BoardsConfig = BoardsConfig::default();
         /// Boards that keep their voice assistant.
@@ -316,6 +318,7 @@ impl GatewayConfig {
             certificate: files.map_or(CertificateSource::Own, |(cert, key)| CertificateSource::Files { cert, key }),
             gateway: sinew_gateway::Settings { access, journal: this.journal, budgets: this.budgets, ..this.gateway },
             clients: this.clients,
+            console: this.console,
             pictures,
             relay: this.relay,
             voice_server,

@@ -107,6 +107,8 @@ pub(crate) struct Approved {
 #[derive(Default)]
 pub(crate) struct CallApprovals {
     table: Mutex<ApprovalTable>,
+    /// Counts the changes of the list.
+    changes: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -154,6 +156,7 @@ impl CallApprovals {
             };
             let ApprovalRequest { device, tool, reason, .. } = asking.request.clone();
             caller.waits_for_approval(&PendingApproval { id: id.clone(), device, tool, reason });
+            self.note_change();
             match tokio::time::timeout_at(ends, decided.wait_for(Option::is_some)).await {
                 Ok(Ok(decision)) => {
                     if let Some((ApprovalDecision::Deny, by)) = &*decision {
@@ -185,7 +188,20 @@ impl CallApprovals {
 
     /// Forgets what callers asked for whose tokens are gone.
     pub(crate) fn forget_revoked(&self, is_valid: impl Fn(&Principal) -> bool) {
-        self.table().open.retain(|_, open| is_valid(&open.asking.who));
+        let mut table = self.table();
+        let before = table.open.len();
+        table.open.retain(|_, open| is_valid(&open.asking.who));
+        if table.open.len() != before {
+            self.note_change();
+        }
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn note_change(&self) {
+        self.changes.send_modify(|count| *count += 1);
     }
 
     /// Forgets what was asked and approved under other policies.
@@ -193,6 +209,7 @@ impl CallApprovals {
         let mut table = self.table();
         table.open.retain(|_, open| open.asking.binding.policy == *version);
         table.grants.retain(|grant| grant.binding.policy == *version);
+        self.note_change();
     }
 
     /// The first decision counts. Returns the call that was decided about.
@@ -213,6 +230,7 @@ impl CallApprovals {
             table.grants.push(Grant { id, by, binding, for_a_while, ends: Instant::now() + time });
         }
         decided.send_replace(Some((decision, by.to_owned())));
+        self.note_change();
         Ok(asking)
     }
 

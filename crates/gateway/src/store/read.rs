@@ -8,7 +8,7 @@ use serde_json::Value;
 use sinew_tool::DeviceId;
 
 use super::chain::hex;
-use crate::view::{AuditFilter, AuditRecord, EventPage, StoredEvent};
+use crate::view::{AuditFilter, AuditRecord, EventPage, FAILED, StoredEvent};
 
 /// The position of a reader of events. Opaque to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,11 @@ fn records_sql(filter: &AuditFilter) -> String {
     let device = if filter.device.is_some() { "AND device = ?3" } else { "AND ?3 IS NULL" };
     let principal = if filter.principal.is_some() { "AND principal = ?4" } else { "AND ?4 IS NULL" };
     let since = if filter.since.is_some() { "AND at >= ?6" } else { "AND ?6 IS NULL" };
-    let outcome = if filter.outcome.is_some() { "AND outcome = ?7" } else { "AND ?7 IS NULL" };
+    let outcome = match filter.outcome.as_deref() {
+        Some(FAILED) => "AND outcome <> 'ok' AND ?7 = ?7",
+        Some(_) => "AND outcome = ?7",
+        None => "AND ?7 IS NULL",
+    };
     let kind = if filter.kind.is_some() { "AND kind = ?8" } else { "AND ?8 IS NULL" };
     let run = if filter.run.is_some() { "AND run = ?9" } else { "AND ?9 IS NULL" };
     format!(

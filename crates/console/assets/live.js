@@ -1,0 +1,78 @@
+// One stream for the page, which says what kind of thing changed. It is closed while nobody looks.
+
+import { content, h, say, visible } from './dom.js';
+import { get } from './gateway.js';
+
+const watchers = [];
+let stream = null;
+
+/** Runs `refresh` now and whenever something of these kinds changed, one run at a time. */
+export function live(kinds, refresh) {
+  let running = false;
+  let again = false;
+  const run = async () => {
+    if (running) {
+      again = true;
+      return;
+    }
+    running = true;
+    do {
+      again = false;
+      try {
+        await refresh();
+      } catch (error) {
+        // What is shown stays; where nothing is shown yet, the reason is.
+        if (content()?.querySelector(':scope > .quiet:only-child')) {
+          content().replaceChildren(h('p', { class: 'problem', role: 'alert' }, visible(error.message)));
+        }
+      }
+    } while (again);
+    running = false;
+  };
+  watchers.push({ kinds, run });
+  run();
+}
+
+function changed(kinds) {
+  for (const watcher of watchers) {
+    if (kinds === null || watcher.kinds.some((kind) => kinds.includes(kind))) watcher.run();
+  }
+}
+
+function open() {
+  if (stream || document.hidden) return;
+  let first = true;
+  stream = new EventSource('stream');
+  stream.addEventListener('reset', () => {
+    // The first one is about what was read just now.
+    if (!first) changed(null);
+    first = false;
+  });
+  stream.addEventListener('change', (event) => changed(JSON.parse(event.data).kinds));
+}
+
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) {
+    stream?.close();
+    stream = null;
+  } else {
+    open();
+    changed(null);
+  }
+});
+addEventListener('pagehide', () => stream?.close());
+
+const title = document.title;
+let known = 0;
+live(['approvals'], async () => {
+  const { approvals } = await get('approvals');
+  const count = approvals.length;
+  const badge = document.getElementById('waiting');
+  badge.textContent = count;
+  badge.hidden = count === 0;
+  badge.setAttribute('aria-label', `${count} waiting`);
+  document.title = count ? `(${count}) ${title}` : title;
+  if (count > known) say(count === 1 ? 'A call waits for approval' : `${count} calls wait for approval`);
+  known = count;
+});
+open();

@@ -1,0 +1,220 @@
+//! Signing in and out. The pages work without scripts, except for the link with a code.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use http::{HeaderMap, Response, StatusCode, header};
+use maud::html;
+use sinew_api::PersonRole;
+use sinew_front::query_pairs;
+use sinew_gateway::{Principal, Role};
+use sinew_tool::{ErrorKind, json, network_of};
+use tokio::time::Instant;
+
+use crate::ConsoleState;
+use crate::browser::Browser;
+use crate::guard::{find_session, problem};
+use crate::page::{self, LoginPage};
+use crate::people;
+use crate::sessions::Session;
+
+/// Bytes of a form; a passphrase and a token are short.
+const MAX_FORM: usize = 16 << 10;
+/// Wrong passphrases and tokens of one address in a minute.
+const MAX_FAILURES: usize = 5;
+/// How long a failure counts.
+const FAILURE_TIME: Duration = Duration::from_secs(60);
+/// Addresses whose failures are counted; beyond it the one that failed longest ago is forgotten.
+const MAX_ADDRESSES: usize = 1_000;
+
+/// The failed attempts of the last minute, by address.
+#[derive(Default)]
+pub(crate) struct Attempts(Mutex<HashMap<IpAddr, Vec<Instant>>>);
+
+impl Attempts {
+    /// Whether the address has tried too often.
+    fn are_spent(&self, address: IpAddr) -> bool {
+        let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(failures) = attempts.get_mut(&network_of(address)) else { return false };
+        failures.retain(|at| at.elapsed() < FAILURE_TIME);
+        failures.len() >= MAX_FAILURES
+    }
+
+    fn count(&self, address: IpAddr) {
+        let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let network = network_of(address);
+        if attempts.len() >= MAX_ADDRESSES && !attempts.contains_key(&network) {
+            let oldest = attempts.iter().min_by_key(|(_, failures)| failures.last().copied()).map(|(key, _)| *key);
+            oldest.and_then(|oldest| attempts.remove(&oldest));
+        }
+        attempts.entry(network).or_default().push(Instant::now());
+    }
+}
+
+/// The values of a form that was sent.
+pub(crate) struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// `None` where it is too long or ends early.
+    pub(crate) async fn read(request: Request) -> Option<Form> {
+        let bytes = axum::body::to_bytes(request.into_body(), MAX_FORM).await.ok()?;
+        Some(Form(query_pairs(&String::from_utf8_lossy(&bytes)).collect()))
+    }
+
+    pub(crate) fn text(&self, key: &str) -> &str {
+        self.0.iter().find(|(name, _)| name == key).map_or("", |(_, value)| value)
+    }
+}
+
+pub(crate) async fn form(State(state): State<Arc<ConsoleState>>, request: Request) -> Response<Body> {
+    let browser = Browser::of(&state, &request);
+    let query: Vec<_> = query_pairs(request.uri().query().unwrap_or_default()).collect();
+    let next = query.into_iter().find(|(key, _)| key == "next").map(|(_, next)| next).unwrap_or_default();
+    if find_session(&state, &browser, request.headers()).is_some() {
+        return page::redirect(own_page(&next));
+    }
+    page::login(&state, &LoginPage { next: &next, problem: None, name: "" }, StatusCode::OK)
+}
+
+/// Who wants to sign in, and whether that worked.
+struct LoginAttempt {
+    /// `token`, `passphrase` or `link`.
+    by: &'static str,
+    found: Result<(Principal, PersonRole), &'static str>,
+}
+
+pub(crate) async fn sign_in(State(state): State<Arc<ConsoleState>>, request: Request) -> Response<Body> {
+    let browser = Browser::of(&state, &request);
+    let refused = |status, why: &str, form: &Form| {
+        let page = LoginPage { next: form.text("next"), problem: Some(why), name: form.text("name") };
+        page::login(&state, &page, status)
+    };
+    if !browser.is_own_page(request.headers()) {
+        return refused(StatusCode::FORBIDDEN, &browser.foreign_page(), &Form(Vec::new()));
+    }
+    let headers = request.headers().clone();
+    let Some(form) = Form::read(request).await else {
+        return refused(StatusCode::PAYLOAD_TOO_LARGE, "the form is too long or ended early", &Form(Vec::new()));
+    };
+    let address = browser.address.unwrap_or(IpAddr::from([0, 0, 0, 0]));
+    if state.attempts.are_spent(address) {
+        let why = "too many wrong attempts from your address; try again in a minute";
+        return refused(StatusCode::TOO_MANY_REQUESTS, why, &form);
+    }
+    let LoginAttempt { by, found } = check(&state, &form).await;
+    let details = json!({"by": by, "address": address.to_string()});
+    match found {
+        Ok((who, role)) => {
+            state.host.gateway.record_change(&who, "sign_in", None, details, None);
+            begin(&state, &browser, &headers, who, role, form.text("next"))
+        }
+        Err(why) => {
+            state.attempts.count(address);
+            let unknown = Principal::new("unknown", Role::Client);
+            let kind = ErrorKind::PermissionDenied;
+            state.host.gateway.record_change(&unknown, "sign_in", None, details, Some(kind));
+            tracing::warn!(%address, by, "sign-in refused: {why}");
+            refused(StatusCode::UNAUTHORIZED, why, &form)
+        }
+    }
+}
+
+async fn check(state: &ConsoleState, form: &Form) -> LoginAttempt {
+    let (code, token) = (form.text("code"), form.text("token").trim());
+    if !code.is_empty() {
+        let found = state.sessions.spend_code(code, &state.host.gateway);
+        let found = found.ok_or("the link was used already or is too old; make another with `sinew console`");
+        return LoginAttempt { by: "link", found: found.and_then(administrator) };
+    }
+    if !token.is_empty() {
+        let found = state.host.gateway.tokens().check(token).ok_or("the token is not valid");
+        return LoginAttempt { by: "token", found: found.and_then(administrator) };
+    }
+    let found = state.people.check(form.text("name").trim(), form.text("passphrase")).await;
+    let found = found.map(|person| (people::caller(&person.name), person.role));
+    LoginAttempt { by: "passphrase", found: found.ok_or("the name or the passphrase is wrong") }
+}
+
+fn administrator(who: Principal) -> Result<(Principal, PersonRole), &'static str> {
+    match who.role {
+        Role::Admin => Ok((who, PersonRole::Admin)),
+        _ => Err("this is the token of a client; sign in with an admin token or a passphrase"),
+    }
+}
+
+fn begin(
+    state: &ConsoleState,
+    browser: &Browser,
+    headers: &HeaderMap,
+    who: Principal,
+    role: PersonRole,
+    next: &str,
+) -> Response<Body> {
+    // Whoever signs in again leaves no session behind.
+    browser.cookies(headers).into_iter().for_each(|secret| state.sessions.end(secret));
+    match state.sessions.begin(who, role) {
+        Ok(secret) => {
+            let mut response = page::redirect(own_page(next));
+            response.headers_mut().insert(header::SET_COOKIE, browser.set_cookie(&secret));
+            response
+        }
+        Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, "internal", &error.message),
+    }
+}
+
+/// A page of the console, whatever the address says: nobody is led elsewhere after signing in.
+fn own_page(next: &str) -> &str {
+    let name = next.split('?').next().unwrap_or_default();
+    let is_own = name.bytes().all(|byte| byte.is_ascii_lowercase()) && next.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_own && !next.is_empty() { next } else { "./" }
+}
+
+pub(crate) async fn sign_out(
+    State(state): State<Arc<ConsoleState>>,
+    Extension(session): Extension<Arc<Session>>,
+    Extension(browser): Extension<Browser>,
+    request: Request,
+) -> Response<Body> {
+    let headers = request.headers().clone();
+    let sent = Form::read(request).await.is_some_and(|form| session.sent(form.text("form_token")));
+    if !sent {
+        return page::message(StatusCode::FORBIDDEN, "Not signed out", &html! { p { (page::OLD_FORM) } });
+    }
+    browser.cookies(&headers).into_iter().for_each(|secret| state.sessions.end(secret));
+    let mut response = page::redirect("login");
+    response.headers_mut().insert(header::SET_COOKIE, browser.set_cookie(""));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signing_in_leads_to_a_page_of_the_console_only() {
+        for own in ["devices", "device?id=a&x=http://b", "calls?outcome=failed"] {
+            assert_eq!(own_page(own), own);
+        }
+        for foreign in
+            ["", "//evil.example", "https://evil.example", "/x", "..", "\\\\evil", "a/b", "device?x=\r\n", "a b"]
+        {
+            assert_eq!(own_page(foreign), "./", "{foreign}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_has_five_wrong_attempts_a_minute() {
+        let attempts = Attempts::default();
+        let [one, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
+        (0..5).for_each(|_| attempts.count(one));
+        assert!(attempts.are_spent(one) && !attempts.are_spent(other));
+        tokio::time::advance(FAILURE_TIME).await;
+        assert!(!attempts.are_spent(one));
+        (0..2_000).for_each(|number: u32| attempts.count(IpAddr::from(number.to_be_bytes())));
+        assert!(attempts.0.lock().expect("unlocked").len() <= MAX_ADDRESSES);
+    }
+}

@@ -1,0 +1,6 @@
+//! The console over real sockets: who gets in, what pages of others can do, and what is shown of hostile devices.
+
+mod approvals;
+mod browser;
+mod sessions;
+mod streams;

@@ -1,0 +1,164 @@
+//! Where the console for people joins the endpoints for programs: on the same listener, with the same handlers of
+//! `/api/v1`, and with sessions of its own in place of tokens.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{MatchedPath, Path, Request, State};
+use axum::middleware::Next;
+use http::{Response, StatusCode};
+use sinew_api::{CreatedPerson, LoginLink, NewPerson, People, Person, PersonRole};
+use sinew_gateway::{Gateway, Principal};
+use sinew_tool::{BoxFuture, ErrorKind, ToolError, json};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::api::{Authenticated, Change, answer, body};
+use crate::state::FrontState;
+use crate::{guard, reply};
+
+/// The folder of the console's pages.
+const FOLDER: &str = "/console";
+
+/// The pages for people. They check who sends a request themselves.
+pub trait ConsolePages: Send + Sync {
+    /// The routes of `/`, `/console` and everything below it.
+    fn pages(&self, host: ConsoleHost) -> Router;
+    /// A link that signs this administrator in, once.
+    fn login_link(&self, who: &Principal) -> Result<LoginLink, ToolError>;
+    fn people(&self) -> Vec<Person>;
+    fn add_person(&self, person: NewPerson) -> BoxFuture<'_, Result<CreatedPerson, ToolError>>;
+    /// Ends their sessions too.
+    fn remove_person(&self, name: &str) -> Result<Person, ToolError>;
+}
+
+/// What the pages get from the server they are on.
+#[derive(Clone)]
+pub struct ConsoleHost {
+    pub gateway: Gateway,
+    /// Whether the listener speaks TLS.
+    pub is_tls: bool,
+    /// Cancelled first when the gateway stops.
+    pub stopping: CancellationToken,
+    api: Router,
+    front: Arc<FrontState>,
+}
+
+/// Where a request of a browser comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerAddress(pub IpAddr);
+
+/// The endpoint that a call is recorded with, where it is not the API.
+#[derive(Clone, Copy)]
+pub(crate) struct Door(pub(crate) &'static str);
+
+pub(crate) fn is_console_path(path: &str) -> bool {
+    path == "/" || path.strip_prefix(FOLDER).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+impl ConsoleHost {
+    /// `api` is the routes of `/api/v1` without the check of tokens.
+    pub(crate) fn new(front: &Arc<FrontState>, api: Router, is_tls: bool) -> ConsoleHost {
+        let api = api.layer(axum::middleware::from_fn(check_role));
+        let (gateway, stopping) = (front.gateway.clone(), front.drain.clone());
+        ConsoleHost { gateway, is_tls, stopping, api, front: front.clone() }
+    }
+
+    /// Answers a request of a caller that is authenticated: it counts as the caller's, and ends when the caller's token
+    /// is revoked.
+    pub async fn serve<F: Future<Output = Response<Body>>>(
+        &self,
+        who: Arc<Principal>,
+        request: Request,
+        answer: impl FnOnce(Request) -> F,
+    ) -> Response<Body> {
+        guard::serve_as(&self.front, who, request, answer).await
+    }
+
+    /// Answers a request of `/api/v1` for somebody with this role.
+    pub async fn api(&self, who: Arc<Principal>, role: PersonRole, mut request: Request) -> Response<Body> {
+        let extensions = request.extensions_mut();
+        // What the routes of the console matched, and the values in their paths, are not those of these routes.
+        extensions.clear();
+        extensions.insert(who);
+        extensions.insert(role);
+        extensions.insert(Door("console"));
+        match self.api.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+}
+
+/// Refuses what the role of a session does not permit.
+async fn check_role(request: Request, next: Next) -> Response<Body> {
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.and_then(|path| sinew_api::find(request.method().as_str(), path.as_str()));
+    let Some(needed) = route.and_then(sinew_api::Route::person_role) else {
+        return reply::problem(StatusCode::NOT_FOUND, "not_found", "this path does not exist in the console");
+    };
+    match request.extensions().get::<PersonRole>() {
+        Some(role) if *role >= needed => next.run(request).await,
+        _ => {
+            let message = format!("this needs the role {}; ask an administrator", needed.word());
+            reply::problem(StatusCode::FORBIDDEN, "forbidden", &message)
+        }
+    }
+}
+
+fn pages(front: &FrontState) -> Result<&dyn ConsolePages, ToolError> {
+    let off = || ToolError::new(ErrorKind::Unsupported, "this gateway has no console; set `enabled` in `[console]`");
+    front.console.as_deref().ok_or_else(off)
+}
+
+pub(crate) async fn people(State(front): State<Arc<FrontState>>) -> Response<Body> {
+    answer(pages(&front).map(|pages| People { people: pages.people() }))
+}
+
+pub(crate) async fn add_person(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    request: Request,
+) -> Response<Body> {
+    let added = async {
+        let person: NewPerson = body(&front, request).await?;
+        let details = json!({"name": person.name, "role": person.role.word()});
+        let added = pages(&front)?.add_person(person).await;
+        Change { what: "add_person", device: None, details }.record(&front, &who, || added)
+    };
+    answer(added.await)
+}
+
+pub(crate) async fn remove_person(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    Path(name): Path<String>,
+) -> Response<Body> {
+    let change = Change { what: "remove_person", device: None, details: json!({"name": name}) };
+    answer(change.record(&front, &who, || pages(&front)?.remove_person(&name)))
+}
+
+pub(crate) async fn login_link(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+) -> Response<Body> {
+    let change = Change { what: "login_link", device: None, details: json!({}) };
+    answer(change.record(&front, &who, || pages(&front)?.login_link(&who)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_pages_of_the_console_are_its_paths() {
+        for path in ["/", "/console", "/console/", "/console/api/v1/devices"] {
+            assert!(is_console_path(path), "{path}");
+        }
+        for path in ["/consoles", "/mcp", "/api/v1/console", "//console"] {
+            assert!(!is_console_path(path), "{path}");
+        }
+    }
+}

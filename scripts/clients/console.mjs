@@ -1,0 +1,179 @@
+// The console in headless Chromium.
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { check, finish, gateway } from "./checks.mjs";
+
+const require = createRequire(`${process.env.SINEW_BROWSER}/package.json`);
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const official = createRequire(`${gateway.clients}/client/package.json`);
+const { Client, StreamableHTTPClientTransport } = official("@modelcontextprotocol/client");
+
+const console_ = `${gateway.url}/console/`;
+const board = "board-ddee02";
+const pictures = process.env.CONSOLE_PICTURES;
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--disable-dev-shm-usage"] });
+
+/** A browser window whose errors are collected. */
+async function open(options) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", ...options });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: gateway.url });
+  await context.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+  });
+  const page = await context.newPage();
+  const errors = [];
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(error.message));
+  return { context, page, errors };
+}
+
+const run = (...args) => execFileSync(gateway.sinew, args, { env: gateway.env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+const { context, page, errors } = await open({ colorScheme: "light" });
+const title = (text) => page.getByRole("heading", { level: 1, name: text }).waitFor();
+
+await check("console", "a browser at the root is led to the login", async () => {
+  await page.goto(gateway.url);
+  await page.getByRole("heading", { name: "With an admin token" }).waitFor();
+});
+await check("console", "a wrong token is refused", async () => {
+  await page.getByLabel("Token").fill("wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("the token is not valid").waitFor();
+  // The answer has the status 401, which the browser reports as an error of its own.
+  assert.match(errors.splice(0).join(), /^Failed to load resource: .*401[^,]*$/);
+});
+await check("console", "the gateway's token signs in", async () => {
+  await page.getByLabel("Token").fill(process.env.SINEW_OWN_TOKEN);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await title("Overview");
+  await page.getByText(/of \d+ ready/).waitFor();
+});
+await check("console", "the devices are listed and found", async () => {
+  await page.getByRole("link", { name: "Devices", exact: true }).click();
+  await page.getByRole("link", { name: board }).waitFor();
+  await page.getByLabel("Search").fill("virtual-phone");
+  await page.getByText("1 device", { exact: true }).waitFor();
+  assert.match(page.url(), /search=virtual-phone/);
+});
+await check("console", "a tool is called from a form and its result is shown", async () => {
+  await page.goto(`${console_}device?id=${board}`);
+  const tool = page.getByRole("button", { name: /self\.audio_speaker\.set_volume/ });
+  await tool.click();
+  const row = page.locator("li", { has: tool });
+  await row.getByLabel("volume").fill("37");
+  await row.getByRole("button", { name: "Call", exact: true }).click();
+  await row.getByText(/Answered in/).waitFor();
+  await row.getByRole("button", { name: "Copy as sinew call" }).click();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `sinew call '${board}' 'self.audio_speaker.set_volume' 'volume=37'`);
+  await row.getByRole("button", { name: "JSON", exact: true }).click();
+  assert.deepEqual(JSON.parse(await row.getByLabel("Arguments as JSON").inputValue()), { volume: 37 });
+  await row.getByLabel("Arguments as JSON").fill('{"volume": "loud"}');
+  await row.getByRole("button", { name: "Call", exact: true }).click();
+  await row.getByRole("alert").filter({ hasText: "volume" }).first().waitFor();
+  assert.match(errors.splice(0).join(), /400/, "the refused call is the only error");
+});
+await check("console", "a call is in the list and has its detail", async () => {
+  await page.goto(`${console_}calls?device=${board}`);
+  const first = page.getByRole("row").filter({ hasText: "self.audio_speaker.set_volume" }).filter({ hasText: "ok" }).first();
+  await first.getByRole("link").first().click();
+  await title(/^Call \d+/);
+  await page.getByText("What decided").waitFor();
+  await page.getByText(/^allow by/).waitFor();
+});
+await check("console", "a call of an official client waits until a person allows it", async () => {
+  const client = new Client({ name: "console-test", version: "1" });
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit: { headers: { Authorization: `Bearer ${gateway.token}` } } }));
+  await page.goto(`${console_}approvals`);
+  await page.getByText("No call waits.").waitFor();
+  const { tools } = await client.listTools();
+  const name = tools.find((tool) => tool.name.endsWith("set_brightness")).name;
+  const called = client.callTool({ name, arguments: { device: board, brightness: 61 } });
+  await page.getByRole("heading", { name: /wants to call/ }).waitFor();
+  await page.getByText('"brightness": 61').waitFor();
+  if (pictures) await page.screenshot({ path: `${pictures}/waiting-call.png` });
+  await page.getByRole("button", { name: "Allow once" }).click();
+  const result = await called;
+  assert.ok(!result.isError, JSON.stringify(result));
+  await page.getByText("No call waits.").waitFor();
+  await client.close();
+});
+await check("console", "a device arrives and leaves while somebody looks", async () => {
+  await page.goto(`${console_}devices`);
+  await page.getByRole("link", { name: board }).waitFor();
+  const token = run("token", "new", "--device", "aa:bb:cc:dd:ee:77");
+  const devices = JSON.parse(readFileSync(`${gateway.state}/demo/doors.json`, "utf8")).devices_url;
+  const sim = spawn(gateway.sinew, ["sim", "board", "--url", devices, "--mac", "aa:bb:cc:dd:ee:77", "--token", token], { env: gateway.env, stdio: "ignore" });
+  const row = page.getByRole("row").filter({ hasText: "board-ddee77" });
+  await row.filter({ hasText: "ready" }).waitFor();
+  sim.kill();
+  await row.filter({ hasText: "away" }).waitFor();
+});
+await check("console", "a tap on the picture of the phone is one call", async () => {
+  await page.goto(`${console_}phone?id=virtual-phone`);
+  const picture = page.getByAltText("The screen of the phone");
+  await page.waitForFunction(() => document.querySelector(".screen img")?.naturalWidth > 0 && document.querySelectorAll(".elements button").length > 0);
+  if (pictures) await page.screenshot({ path: `${pictures}/phone.png` });
+  const before = JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.filter((one) => one.tool === "tap").length;
+  const box = await picture.boundingBox();
+  await page.mouse.click(box.x + box.width / 2, box.y + box.height * 0.6);
+  await page.getByRole("status").filter({ hasText: "Tapped" }).waitFor({ state: "attached" });
+  const taps = JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.filter((one) => one.tool === "tap");
+  assert.equal(taps.length, before + 1);
+  assert.equal(taps[0].door, "console");
+});
+await check("console", "a link of `sinew console` signs in", async () => {
+  const other = await open({});
+  await other.page.goto(run("console", "--print"));
+  await other.page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  assert.equal(new URL(other.page.url()).hash, "");
+  assert.deepEqual(other.errors, []);
+  await other.context.close();
+});
+await check("console", "signing in and deciding work without scripts", async () => {
+  const passphrase = run("people", "add", "anton", "--role", "approver");
+  const plain = await open({ javaScriptEnabled: false });
+  await plain.page.goto(`${console_}login`);
+  await plain.page.getByLabel("Name").fill("anton");
+  await plain.page.getByLabel("Passphrase").fill(passphrase);
+  await plain.page.getByRole("button", { name: "Sign in" }).first().click();
+  const called = spawn(gateway.sinew, ["call", board, "self.screen.set_brightness", "brightness=12"], { env: { ...gateway.env, SINEW_URL: gateway.url, SINEW_TOKEN: gateway.token }, stdio: "ignore" });
+  const ended = new Promise((done) => called.on("exit", done));
+  let waiting = [];
+  while (!waiting.length) waiting = JSON.parse(run("approvals", "--output", "json")).approvals;
+  await plain.page.goto(`${console_}approval?id=${waiting[0].id}`);
+  if (pictures) await plain.page.screenshot({ path: `${pictures}/approval.png` });
+  await plain.page.getByRole("button", { name: "Allow once" }).click();
+  await plain.page.getByRole("heading", { name: "Allowed" }).waitFor();
+  assert.equal(await ended, 0);
+  await plain.context.close();
+});
+await check("console", "nothing was reported as an error in the browser", async () => assert.deepEqual(errors, []));
+
+const PAGES = ["", "devices", `device?id=${board}`, "phone?id=virtual-phone", "calls", "approvals", "routines", "waiting", "policy", "tokens", "people"];
+for (const colorScheme of ["light", "dark"]) {
+  for (const width of [1280, 320]) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.setViewportSize({ width, height: 900 });
+    for (const name of PAGES) {
+      await check("console", `${name || "overview"} is accessible, ${colorScheme}, ${width} px`, async () => {
+        await page.goto(console_ + name);
+        await page.waitForFunction(() => !document.querySelector("#content > .quiet:only-child"));
+        if (name.startsWith("device?")) {
+          await page.getByRole("button", { name: /set_volume/ }).click();
+        }
+        if (name.startsWith("phone")) await page.waitForFunction(() => document.querySelector(".screen img")?.naturalWidth > 0);
+        if (pictures) await page.screenshot({ path: `${pictures}/${(name || "overview").split("?")[0]}-${colorScheme}-${width}.png`, fullPage: width === 1280 });
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => axe.run());
+        assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.target).join(" ")}`), []);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page scrolls sideways");
+        assert.deepEqual(errors.splice(0), []);
+      });
+    }
+  }
+}
+await browser.close();
+finish();
