@@ -30,9 +30,9 @@ async fn waiting(gateway: &Gateway) -> String {
 #[tokio::test]
 async fn an_approver_allows_a_call_on_a_plain_page() {
     let house = House::new().await;
+    let approver = house.person("anton", "approver").await;
     let called = call(&house.gateway, "lock", "self.unlock");
     let id = waiting(&house.gateway).await;
-    let approver = house.person("anton", "approver").await;
     let path = format!("approval?id={id}");
     let page = approver.get(&path).await;
     assert!(page.text.contains("tablet") && page.text.contains("self.unlock") && page.text.contains("Allow once"));
@@ -48,9 +48,9 @@ async fn an_approver_allows_a_call_on_a_plain_page() {
 #[tokio::test]
 async fn nobody_decides_without_the_role_and_the_page() {
     let house = House::new().await;
+    let (viewer, approver) = (house.person("vera", "viewer").await, house.person("anton", "approver").await);
     let called = call(&house.gateway, "lock", "self.unlock");
     let id = waiting(&house.gateway).await;
-    let (viewer, approver) = (house.person("vera", "viewer").await, house.person("anton", "approver").await);
     let path = format!("approval?id={id}");
     assert!(!viewer.get(&path).await.text.contains("Allow once"));
     let form_token = viewer.form_token(&path).await;
