@@ -124,6 +124,30 @@ await check("console", "a tap on the picture of the phone is one call", async ()
   assert.equal(taps.length, before + 1);
   assert.equal(taps[0].door, "console");
 });
+await check("console", "an administrator confirms a call that the policy asks about", async () => {
+  await page.goto(`${console_}device?id=${board}`);
+  await page.getByRole("button", { name: /self\.screen\.set_brightness/ }).click();
+  await page.getByLabel("brightness").fill("50");
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  await page.getByRole("button", { name: "Confirm and call" }).click();
+  await page.getByText(/Answered in/).waitFor();
+});
+await check("console", "schemas, texts and answers of a hostile device are inert", async () => {
+  for (const device of ["evil", "hostile"]) {
+    await page.goto(`${console_}device?id=${device}`);
+    await page.locator(".tool-head").first().waitFor();
+    for (const tool of await page.locator(".tool-head").all()) await tool.click();
+    assert.ok(await page.locator("*").count() < 20_000, "the page stays small");
+  }
+  await page.goto(`${console_}device?id=evil`);
+  await page.locator(".tool-head").first().click();
+  await page.getByRole("button", { name: "Call", exact: true }).first().click();
+  await page.getByText(/Answered in/).waitFor();
+  await page.getByText("Not shown: what is called image/svg+xml").waitFor();
+  assert.equal(await page.locator(".result img, .result script, .result iframe, .result a").count(), 0);
+  await page.getByText("⟨U+202E⟩").first().waitFor();
+  assert.equal(await page.title().then((text) => text.includes("pwned")), false);
+});
 await check("console", "a link of `sinew console` signs in", async () => {
   const other = await open({});
   await other.page.goto(run("console", "--print"));

@@ -30,8 +30,17 @@ function toolBody(tool) {
   const form = argumentsForm(tool.inputSchema);
   const answer = h('div', { 'aria-live': 'polite' });
   const name = tool.own_name ?? tool.name;
+  /** Asks you where the policy would ask a person. */
+  const isAllowed = async (args) => {
+    const said = await post('policy/explain', { device: id, tool: name, arguments: args });
+    if (said.verdict !== 'ask') return true;
+    answer.replaceChildren(h('div', { class: 'note' }, h('p', {}, `The policy asks a person before this call (${said.reason}).`),
+      action('Confirm and call', () => make({ confirmed: true }), { class: 'danger' })));
+    return false;
+  };
   const make = async (more) => {
     const args = form.read();
+    if (!more && !await isAllowed(args)) return;
     const started = performance.now();
     answer.replaceChildren(h('p', { class: 'quiet' }, 'Calling'));
     try {
@@ -39,10 +48,7 @@ function toolBody(tool) {
       answer.replaceChildren(h('p', { class: 'done' }, `Answered in ${Math.round(performance.now() - started)} ms`), result(made));
       say('The call succeeded');
     } catch (error) {
-      const kind = error.details?.error_type;
-      const asks = kind === 'approval_needed' || kind === 'APPROVAL_NEEDED' || /approval/i.test(error.message);
       answer.replaceChildren(h('p', { class: 'problem', role: 'alert' }, error.message),
-        asks && !more ? h('p', {}, 'The policy asks a person first. ', action('Confirm and call', () => make({ confirmed: true }), { class: 'danger' })) : '',
         error.details?.error_details ? h('div', { class: 'tree' }, tree(error.details.error_details)) : '');
     }
   };

@@ -3,7 +3,18 @@
 import { h } from './dom.js';
 
 const DEEPEST = 4;
+// Fields of one form: a schema that refers to itself could ask for millions.
+const MOST_FIELDS = 400;
 let fields = 0;
+let room = 0;
+
+/** Whether there is room for the members of an object, which is then taken. */
+function takeRoom(schema) {
+  const count = Object.keys(schema.properties ?? {}).length;
+  if (count > room) return false;
+  room -= count;
+  return true;
+}
 
 function resolve(schema, root) {
   let found = schema;
@@ -78,8 +89,8 @@ function field(name, raw, root, depth) {
       const input = h('select', attributes, h('option', { value: 'true' }, 'true'), h('option', { value: 'false' }, 'false'));
       return { node: labelled(name, hintOf(schema), input, id), read: () => input.value === 'true', write: (value) => { input.value = String(value === true); } };
     }
-    case 'array': if (depth < DEEPEST && schema.items && typeof schema.items === 'object') return rows(name, schema, root, depth); break;
-    case 'object': if (depth < DEEPEST && schema.properties) return group(name, schema, root, depth); break;
+    case 'array': if (depth < DEEPEST && !Array.isArray(schema.items) && schema.items && typeof schema.items === 'object') return rows(name, schema, root, depth); break;
+    case 'object': if (depth < DEEPEST && schema.properties && takeRoom(schema)) return group(name, schema, root, depth); break;
   }
   const input = h('textarea', { ...attributes, rows: 3, spellcheck: 'false' });
   return {
@@ -116,6 +127,7 @@ function rows(name, schema, root, depth) {
   const list = h('div', { class: 'form' });
   let items = [];
   const add = (value) => {
+    room = MOST_FIELDS;
     const item = field(`${items.length + 1}`, schema.items, root, depth + 1);
     const row = h('div', { class: 'row' }, item.node, h('button', { type: 'button', onclick() { items = items.filter((one) => one !== item); row.remove(); } }, 'Remove'));
     if (value !== undefined) item.write(value);
@@ -159,7 +171,11 @@ function group(name, schema, root, depth) {
 
 /** The arguments of a tool, as a form and as JSON that say the same. */
 export function argumentsForm(schema) {
-  const form = group(null, resolve(schema, schema), schema, 0);
+  room = MOST_FIELDS;
+  const root = resolve(schema, schema);
+  const isShort = takeRoom(root);
+  const form = group(null, isShort ? root : {}, schema, 0);
+  if (!isShort) form.node.replaceChildren(h('p', { class: 'note' }, 'It takes too many arguments for a form. Enter them as JSON.'));
   const json = h('textarea', { 'aria-label': 'Arguments as JSON', rows: 8, spellcheck: 'false' });
   json.hidden = true;
   let isJson = false;

@@ -141,3 +141,46 @@ async fn failures_are_standard_objects_with_a_code() {
     assert_eq!(client.get("/api/v1/events?limit=many").await.status, 400);
     assert_eq!(client.get("/api/v1/tools?device=nobody").await.status, 404);
 }
+
+#[tokio::test]
+async fn devices_are_searched_and_come_in_pages() {
+    let server = TestServer::new().await;
+    let admin = server.client();
+    for number in 0..9 {
+        server.join(&format!("sensor-{number}"), crate::server::tools());
+    }
+    admin.post("/api/v1/devices/sensor-3/rename", json!({"name": "Greenhouse Door"})).await;
+    let find = async |query: &str| {
+        let answer = admin.get(&format!("/api/v1/devices?{query}")).await.json();
+        let ids = answer["devices"].as_array().unwrap().iter().map(|device| device["id"].clone()).collect::<Vec<_>>();
+        (answer["total"].as_u64().unwrap(), ids)
+    };
+    assert_eq!(find("").await.0, 10);
+    assert_eq!(find("search=SENSOR&limit=2").await, (9, vec![json!("sensor-0"), json!("sensor-1")]));
+    assert_eq!(find("search=sensor&limit=2&after=sensor-6").await, (9, vec![json!("sensor-7"), json!("sensor-8")]));
+    assert_eq!(find("search=door+green").await, (1, vec![json!("sensor-3")]));
+    assert_eq!(find("search=nothing").await, (0, vec![]));
+    assert_eq!((find("state=ready").await.0, find("state=away").await.0, find("family=phone").await.0), (10, 0, 0));
+    for wrong in ["state=asleep", "limit=many"] {
+        assert_eq!(admin.get(&format!("/api/v1/devices?{wrong}")).await.status, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn the_overview_counts_devices_calls_and_failures() {
+    let server = TestServer::new().await;
+    let admin = server.client();
+    admin.post("/api/v1/call", json!({"device": "lamp", "tool": "measure"})).await;
+    admin.post("/api/v1/call", json!({"device": "lamp", "tool": "fail", "arguments": {"type": "Timeout"}})).await;
+    let overview = admin.get("/api/v1/overview").await.json();
+    assert_eq!((&overview["states"], &overview["families"]), (&json!({"ready": 1}), &json!({"board": 1})));
+    let minutes = overview["minutes"].as_array().unwrap();
+    let sum = |key: &str| minutes.iter().map(|minute| minute[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("calls"), sum("failures")), (2, 1));
+    assert_eq!(
+        (&overview["failures"][0]["tool"], &overview["failures"][0]["device"]),
+        (&json!("fail"), &json!("lamp"))
+    );
+    let failed = admin.get("/api/v1/audit?outcome=failed").await.json();
+    assert_eq!((failed["records"].as_array().unwrap().len(), &failed["records"][0]["tool"]), (1, &json!("fail")));
+}
