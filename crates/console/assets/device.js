@@ -97,7 +97,7 @@ function manage(device) {
     const wanted = labels.value.split(/[\s,]+/).filter(Boolean);
     return post(`${path}/labels`, { add: wanted, remove: device.labels.filter((one) => !wanted.includes(one)) });
   };
-  return h('details', {}, h('summary', {}, 'Rename, label, pin or forget'), h('div', { class: 'form' },
+  return h('details', { 'data-part': 'manage' }, h('summary', {}, 'Rename, label, pin or forget'), h('div', { class: 'form' },
     h('div', { class: 'bar' }, h('label', {}, 'Name', name), action('Rename', () => post(`${path}/rename`, { name: name.value.trim() }))),
     h('div', { class: 'bar' }, h('label', {}, 'Labels', labels), action('Save labels', saveLabels)),
     h('div', { class: 'row' },
@@ -114,8 +114,9 @@ live(['devices', 'tools'], async () => {
   }
   document.getElementById('title').replaceChildren(foreign(visible(device.name ?? device.id)));
   const shown = Object.entries(device.attributes).slice(0, 20).map(([key, value]) => [key, foreign(typeof value === 'object' ? JSON.stringify(value) : String(value))]);
-  const open = summary.querySelector('details')?.open ?? false;
-  if (open && summary.contains(document.activeElement)) return;
+  const open = [...summary.querySelectorAll('details[open]')].map((one) => one.dataset.part);
+  // Nothing moves under somebody who types.
+  if (open.length && summary.contains(document.activeElement)) return;
   summary.replaceChildren(
     h('div', { class: 'row apart' }, state(device.state), device.family === 'phone' ? h('a', { class: 'button', href: page('phone', { id }) }, 'Show its screen') : ''),
     device.remedy ? h('p', { class: 'note' }, device.remedy) : '',
@@ -124,11 +125,11 @@ live(['devices', 'tools'], async () => {
       ['Connected', device.admitted_by], ['Key', h('code', {}, foreign(device.key))], ['Since', ago(device.since)],
       ['Labels', device.labels.length ? device.labels.map((label) => h('span', { class: 'tag' }, label)) : null],
       ['Tools', `${device.tools}${device.pinned ? ', pinned' : ''}${device.quarantined ? `, ${device.quarantined} held back` : ''}`],
-      ['Held by', device.lease ? foreign(device.lease.holder) : null], ...shown]),
-    device.instructions ? h('details', {}, h('summary', {}, 'How to use it, as the device says'), h('pre', { tabindex: '0' }, device.instructions)) : '',
+      ['Held by', device.lease ? foreign(device.lease.holder) : null]]),
+    shown.length ? h('details', { 'data-part': 'attributes' }, h('summary', {}, 'More about it'), facts(shown)) : '',
+    device.instructions ? h('details', { 'data-part': 'instructions' }, h('summary', {}, 'How to use it, as the device says'), h('pre', { tabindex: '0' }, device.instructions)) : '',
     isAdmin() ? manage(device) : '');
-  const details = summary.querySelector('details:last-of-type');
-  if (details) details.open = open;
+  summary.querySelectorAll('details').forEach((one) => { one.open = open.includes(one.dataset.part); });
   await showChanges(device);
 });
 
