@@ -71,8 +71,8 @@ live(['devices', 'calls', 'approvals'], async () => {
   const open = [...document.querySelectorAll('#content details')].map((one) => one.open);
   show(problems.map((text) => h('p', { class: 'problem', role: 'alert' }, text)),
     h('div', { class: 'cards' }, fleet(overview.states), activity(overview.minutes), speed(overview.minutes), waits(overview)),
-    h('div', { class: 'columns' }, failures(overview.failures), h('section', { class: 'card' }, h('h2', {}, 'Gateway'),
+    failures(overview.failures), h('section', { class: 'card' }, h('h2', {}, 'Gateway'),
       facts([['Version', overview.version], ['Tools', overview.tools],
-        ...Object.entries(overview.families).map(([family, count]) => [`Family ${family}`, count])]))));
+        ['Families', Object.entries(overview.families).map(([family, count]) => h('span', { class: 'tag' }, `${family} ${count}`))]])));
   document.querySelectorAll('#content details').forEach((one, place) => { one.open = open[place] ?? false; });
 });

@@ -139,8 +139,7 @@ impl PeopleFile {
         is_right.await.ok().flatten()?;
         // The person may have been removed or changed meanwhile.
         let known = known?;
-        let now = self.people().iter().find(|one| one.hash == known.hash).map(KnownPerson::view);
-        now
+        self.people().iter().find(|one| one.hash == known.hash).map(KnownPerson::view)
     }
 
     async fn nobody(&self) -> Option<String> {

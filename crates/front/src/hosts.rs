@@ -11,7 +11,6 @@ pub(crate) fn check_hosts(hosts: &Vec<String>) -> Result<(), String> {
 }
 
 /// A scheme, a host and a port where it is not the scheme's own.
-#[expect(clippy::ptr_arg, reason = "a setting is checked as it is declared")]
 pub fn check_origins(origins: &Vec<String>) -> Result<(), String> {
     let is_origin = |origin: &&String| {
         // Browser extensions have schemes of their own.
