@@ -1,5 +1,7 @@
 //! The console over real sockets: who gets in, what pages of others can do, and what is shown of hostile devices.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod approvals;
 mod browser;
 mod sessions;
