@@ -2,7 +2,11 @@
 
 use crate::document::{BodySchema, body};
 use crate::{
-    Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedPerson, CreatedToken, Decide, DeviceLease, DeviceSummary, Devices, Effects, Events, Explain, Explained, FoundServers, GatewayStatus, HealthStatus, Journal, Labels, LoginLink, NewPerson, NewServer, NewToken, Overview, People, Person, PersonRole, Pin, PolicyWarnings, Readiness, RecordJournal, Released, Rename, Reserve, Reserved, Server, Servers, Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
+    Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedPerson,
+    CreatedToken, Decide, DeviceLease, DeviceSummary, Devices, Effects, Events, Explain, Explained, FoundServers,
+    GatewayStatus, HealthStatus, Journal, Labels, LoginLink, NewPerson, NewServer, NewToken, Overview, People, Person,
+    PersonRole, Pin, PolicyWarnings, Readiness, RecordJournal, Released, Rename, Reserve, Reserved, Server, Servers,
+    Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
 };
 
 /// Who may use a route with a token. What a session of the console may use is [`Route::person_role`].

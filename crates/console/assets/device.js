@@ -105,7 +105,14 @@ function manage(device) {
       carefully('Forget', 'Press again to forget it', async () => { await post(`${path}/forget`); location.assign('devices'); }))));
 }
 
-live(['devices', 'tools'], async () => {
+/** Who has the device to themselves, and the way to end that. */
+function held(lease) {
+  return [foreign(lease.holder), lease.purpose ? [', for ', foreign(lease.purpose)] : '', ', until ', new Date(lease.until).toLocaleTimeString('en-GB'),
+    lease.waiting ? `, ${lease.waiting} waiting` : '', ' ',
+    isAdmin() ? carefully('Break the lease', 'Press again: the holder loses the device', () => post(`${path}/break-lease`)) : ''];
+}
+
+live(['devices', 'tools', 'calls'], async () => {
   const { devices } = await get('devices', { search: id });
   const device = devices.find((one) => one.id === id || one.name === id);
   if (!device) {
@@ -125,7 +132,7 @@ live(['devices', 'tools'], async () => {
       ['Connected', device.admitted_by], ['Key', h('code', {}, foreign(device.key))], ['Since', ago(device.since)],
       ['Labels', device.labels.length ? device.labels.map((label) => h('span', { class: 'tag' }, label)) : null],
       ['Tools', `${device.tools}${device.pinned ? ', pinned' : ''}${device.quarantined ? `, ${device.quarantined} held back` : ''}`],
-      ['Held by', device.lease ? foreign(device.lease.holder) : null]]),
+      ['Held by', device.lease ? held(device.lease) : null]]),
     shown.length ? h('details', { 'data-part': 'attributes' }, h('summary', {}, 'More about it'), facts(shown)) : '',
     device.instructions ? h('details', { 'data-part': 'instructions' }, h('summary', {}, 'How to use it, as the device says'), h('pre', { tabindex: '0' }, device.instructions)) : '',
     isAdmin() ? manage(device) : '');

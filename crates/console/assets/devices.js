@@ -30,7 +30,7 @@ function change() {
 
 function row(device) {
   const name = device.name ?? device.id;
-  const notes = [device.quarantined ? `${device.quarantined} held back` : '', device.warnings?.length ? `${device.warnings.length} warnings` : ''].filter(Boolean);
+  const notes = [device.lease ? `held by ${device.lease.holder}` : '', device.quarantined ? `${device.quarantined} held back` : '', device.warnings?.length ? `${device.warnings.length} warnings` : ''].filter(Boolean);
   return [
     [h('a', { href: page('device', { id: device.id }) }, foreign(name)), device.name ? [' ', h('span', { class: 'quiet mono' }, device.id)] : ''],
     [state(device.state), notes.length ? h('div', { class: 'hint' }, notes.join(', ')) : ''],
