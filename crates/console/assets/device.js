@@ -122,8 +122,8 @@ live(['devices', 'tools', 'calls'], async () => {
   document.getElementById('title').replaceChildren(foreign(visible(device.name ?? device.id)));
   const shown = Object.entries(device.attributes).slice(0, 20).map(([key, value]) => [key, foreign(typeof value === 'object' ? JSON.stringify(value) : String(value))]);
   const open = [...summary.querySelectorAll('details[open]')].map((one) => one.dataset.part);
-  // Nothing moves under somebody who types.
-  if (open.length && summary.contains(document.activeElement)) return;
+  // Nothing moves under somebody who types or is about to confirm.
+  if ((open.length && summary.contains(document.activeElement)) || summary.querySelector('[data-asked]')) return;
   summary.replaceChildren(
     h('div', { class: 'row apart' }, state(device.state), device.family === 'phone' ? h('a', { class: 'button', href: page('phone', { id }) }, 'Show its screen') : ''),
     device.remedy ? h('p', { class: 'note' }, device.remedy) : '',
