@@ -157,11 +157,7 @@ impl Gateway {
             (Some(device), None) => RequestedTool::On { device, tool: &name },
             (None, _) => RequestedTool::Public { name: &name, shape },
         };
-        let lease = match (&leased, lease) {
-            (Some((_, lease)), _) => Some(lease.clone()),
-            (None, Some(lease)) if nesting.depth == 0 => Some(self.leased_device(&who, &lease)?.1),
-            (None, lease) => lease,
-        };
+        let lease = leased.as_ref().map(|(_, lease)| lease.clone()).or(lease);
         let holder = match route::find(&snapshot, requested, &mut args, &lens, self.settings().spec_tools)? {
             Target::BuiltIn(built_in) => {
                 record.note_built_in();
@@ -191,7 +187,10 @@ impl Gateway {
         let args = checked.map_err(|_| unchecked(holder, budget))??;
         // Nobody is asked about a call that could not be made.
         decide(holder)?;
-        self.check_lease(&LeaseUser { who: &who, lens: &lens, lease: lease.as_deref() }, holder)?;
+        self.check_lease(
+            &LeaseUser { who: &who, lens: &lens, lease: lease.as_deref(), is_outer: nesting.depth == 0 },
+            holder,
+        )?;
         let agreement = Agreement { is_confirmed, calls: &nesting.agreed };
         // A patient caller hears that the call still runs, and so waits for a person and for the device.
         let spent = if nesting.is_detached || caller.is_patient() { Duration::ZERO } else { budget };
@@ -207,7 +206,13 @@ impl Gateway {
         let lens = if permit.has_waited { lens.still_permits(self.lens(&who), holder, &args)? } else { lens };
         let device = decide(holder)?;
         // Before its place in the queue, which others need.
-        let _use = self.begin_use(&LeaseUser { who: &who, lens: &lens, lease: lease.as_deref() }, holder, ends).await?;
+        let _use = self
+            .begin_use(
+                &LeaseUser { who: &who, lens: &lens, lease: lease.as_deref(), is_outer: nesting.depth == 0 },
+                holder,
+                ends,
+            )
+            .await?;
         let limit = if holder.entry.info.family.passes_on { usize::MAX } else { self.settings().open_calls };
         let _place = match nesting.maker.as_ref() == Some(&holder.entry.id) {
             true => None,

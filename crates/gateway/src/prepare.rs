@@ -24,6 +24,8 @@ const MAX_TOOLS: usize = 512;
 const OWN_SHARE: usize = 4;
 /// A tool name is also sent back to the device and kept in the name book.
 const MAX_NAME: usize = 256;
+/// Parts of a schema that refer to themselves without end and are left out; with more, the whole is not checked.
+const MAX_CIRCLES: usize = 8;
 const MAX_DESCRIPTION: usize = 8_192;
 /// Of a tool whose description also says what is not listed or not checked, so that no client cuts that off.
 const MAX_SHORT_DESCRIPTION: usize = 700;
@@ -154,11 +156,12 @@ impl ToolPreparer {
         let schema = schema::input(&tool.input_schema, warnings);
         let mut notice = schema.notice;
         let selector = schema::selector(&schema.listed);
+        let mut circles = Vec::new();
         let (unchecked, check) = match schema.is_checked {
-            true => (None, self.check(schema.listed, budget)?),
+            true => (None, self.check_without_circles(schema.listed, budget, &mut circles)?),
             false => {
                 budget.take(bounds::listed_size(&schema.listed)?)?;
-                (Some(Arc::new(schema.listed)), self.check(json!({"type": "object"}), budget)?)
+                (Some(Arc::new(schema.listed)), self.check(json!({"type": "object"}), budget)?.ok())
             }
         };
         let input = match check {
@@ -167,10 +170,12 @@ impl ToolPreparer {
                 let reason = "refers to itself without end";
                 warnings.push(format!("its input schema {reason}; its arguments are not listed and not checked"));
                 notice = Some(schema::unlisted_notice(reason));
-                self.check(json!({"type": "object"}), budget)?.ok_or("its input schema cannot be checked")?
+                let any = self.check(json!({"type": "object"}), budget)?;
+                any.ok().ok_or("its input schema cannot be checked")?
             }
         };
-        let unread: Vec<String> = input.unread().collect();
+        let circles = circles.iter().map(|at| format!("{}: it refers to itself without end", clean_line(at, 128)));
+        let unread: Vec<String> = input.unread().chain(circles).collect();
         if !unread.is_empty() {
             let parts = unread.join("; ");
             warnings.push(format!("parts of its input schema cannot be read and are not checked: {parts}"));
@@ -219,8 +224,8 @@ impl ToolPreparer {
         warnings: &mut Vec<String>,
     ) -> Result<Option<Arc<CompiledSchema>>, String> {
         let fault = match self.check(schema, budget)? {
-            None => "it refers to itself without end".to_owned(),
-            Some(check) => match check.fault() {
+            Err(_) => "it refers to itself without end".to_owned(),
+            Ok(check) => match check.fault() {
                 None => return Ok(Some(check)),
                 Some(fault) => fault,
             },
@@ -229,8 +234,33 @@ impl ToolPreparer {
         Ok(None)
     }
 
-    /// The check of a schema; `None` where checking would never end.
-    fn check(&self, schema: Value, budget: &mut SchemaBudget) -> Result<Option<Arc<CompiledSchema>>, String> {
+    /// The check of a schema without the parts that refer to themselves without end, whose places are added to `circles`;
+    /// `None` where the whole does.
+    fn check_without_circles(
+        &self,
+        mut schema: Value,
+        budget: &mut SchemaBudget,
+        circles: &mut Vec<String>,
+    ) -> Result<Option<Arc<CompiledSchema>>, String> {
+        loop {
+            let at = match self.check(schema.clone(), budget)? {
+                Ok(check) => return Ok(Some(check)),
+                Err(at) if circles.len() < MAX_CIRCLES => at,
+                Err(_) => return Ok(None),
+            };
+            let part = at.as_deref().filter(|at| !at.is_empty()).and_then(|at| schema.pointer_mut(at));
+            let (Some(part), Some(at)) = (part, at.as_ref()) else { return Ok(None) };
+            *part = json!({});
+            circles.push(at.clone());
+        }
+    }
+
+    /// The check of a schema; where there is none, the place at which it refers to itself without end.
+    fn check(
+        &self,
+        schema: Value,
+        budget: &mut SchemaBudget,
+    ) -> Result<Result<Arc<CompiledSchema>, Option<String>>, String> {
         budget.take(bounds::size(&schema).unwrap_or_default())?;
         let digest = Digest::of(&schema);
         let known = lock(&self.checks).get(&digest).and_then(Weak::upgrade);
@@ -245,11 +275,12 @@ impl ToolPreparer {
                     check
                 }
                 Err(Invalid::TooCostly(what)) => return Err(too_costly(what)),
-                Err(Invalid::Wrong { .. } | Invalid::Endless { .. }) => return Ok(None),
+                Err(Invalid::Wrong { .. }) => return Ok(Err(None)),
+                Err(Invalid::Endless { at }) => return Ok(Err(Some(at))),
             },
         };
         budget.cost = budget.cost.minus(check.cost()).map_err(too_costly)?;
-        Ok(Some(check))
+        Ok(Ok(check))
     }
 }
 
@@ -423,12 +454,23 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_without_end_is_not_passed_on() {
+    fn of_a_schema_without_end_only_that_part_is_not_checked() {
         let endless = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}});
         let prepared = prepare([with_input("x", endless.clone()).with_output_schema(endless)]);
-        assert_eq!(*prepared.ready[0].tool.input_schema, json!({"type": "object"}));
+        let listed = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {}}});
+        assert_eq!(*prepared.ready[0].tool.input_schema, listed);
         assert!(prepared.ready[0].output.is_none());
         assert_eq!(prepared.warnings.len(), 2, "{:?}", prepared.warnings);
+        let description = &prepared.ready[0].tool.description;
+        assert!(description.contains("/$defs/a: it refers to itself without end"), "{description}");
+
+        let definitions: serde_json::Map<String, Value> =
+            (0..9).map(|place| (place.to_string(), json!({"$ref": format!("#/$defs/{place}")}))).collect();
+        let circles = json!({"type": "object", "required": ["on"], "$defs": definitions});
+        let prepared = prepare([with_input("x", circles)]);
+        assert_eq!(*prepared.ready[0].tool.input_schema, json!({"type": "object"}), "too many circles");
+        let whole = json!({"type": "object", "allOf": [{"$ref": "#"}]});
+        assert_eq!(*prepare([with_input("x", whole)]).ready[0].tool.input_schema, json!({"type": "object"}));
     }
 
     #[test]

@@ -48,7 +48,8 @@ pub async fn break_lease(one: &DeviceArgs, printer: Printer) -> Result<(), CliEr
         return Ok(());
     }
     let (device, holder) = (clean(&one.device), clean(&answer.holder));
-    print(&format!("{device} is free; {holder} had it and is told with its next call\n"));
+    let text = format!("{device} is yours for the next seconds; {holder} had it and is told with its next call.");
+    print(&format!("{}\n", printer.wrap(&text, 0)));
     Ok(())
 }
 

@@ -7,32 +7,37 @@ use std::time::Duration;
 use sinew_tool::DeviceId;
 use tokio::time::Instant;
 
+use crate::principal::Principal;
+
 /// Callers that wait for one device, and are told their place.
 const MAX_QUEUE: usize = 16;
 /// A caller that did not ask again for so long has left the queue.
 const KEEPS_PLACE: Duration = Duration::from_secs(30);
 /// How long a free device is kept for the first of the queue.
 const KEPT_FREE: Duration = Duration::from_secs(5);
-/// Devices that one caller can have reserved at once: a test farm's worth.
+/// Places of one token in a queue, for its runs.
+const MAX_PLACES: usize = 4;
+/// Devices that one token can have reserved at once: a test farm's worth.
 const MAX_LEASES: usize = 64;
 /// Holders whose lease was broken and who were not told yet. Beyond it the oldest is not told.
 const MAX_BROKEN: usize = 256;
+/// Whoever did not ask for so long after the break is not told any more.
+const TOLD_WITHIN: Duration = Duration::from_secs(600);
+
+/// Calls end, so a use needs no end of its own; a day is longer than any.
+const LONGEST_USE: Duration = Duration::from_secs(86_400);
 
 /// Somebody who reserves devices: a token, and a run of it where several share the token.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Holder {
-    /// The id of the token.
-    pub principal: Arc<str>,
-    /// Its name, for others.
-    pub name: Arc<str>,
+    pub who: Arc<Principal>,
     pub run: Option<Arc<str>>,
 }
 
 /// Somebody who uses a device.
 #[derive(Clone, Copy)]
 pub(crate) struct DeviceUser<'a> {
-    pub principal: &'a str,
-    pub name: &'a str,
+    pub who: &'a Principal,
     /// The lease that the call names.
     pub lease: Option<&'a str>,
 }
@@ -61,10 +66,11 @@ pub(crate) struct Lease {
     pub holder: Holder,
     pub reason: Reason,
     pub ends: Instant,
+    /// When it ends however it is used.
+    pub latest: Instant,
     /// Calls under way.
     uses: usize,
     unused: Duration,
-    latest: Instant,
 }
 
 /// Why a device cannot be had or used now.
@@ -75,7 +81,7 @@ pub(crate) enum Refusal {
     /// Nobody has it, and somebody else is next.
     Kept { place: Option<usize>, until: Instant },
     /// A person broke the lease of the one who asks. Told once.
-    Broken { by: Arc<str> },
+    Broken { device: DeviceId, by: Arc<str> },
     /// The one who asks has too many leases.
     TooMany { most: usize },
 }
@@ -102,16 +108,17 @@ struct BrokenLease {
     device: DeviceId,
     lease: Lease,
     by: Arc<str>,
+    at: Instant,
 }
 
 impl Holder {
     /// Whether a call is this holder's. Those who share a token and distinguish their runs must name the lease.
     fn is(&self, user: DeviceUser<'_>, id: &str) -> bool {
-        *self.principal == *user.principal && (self.run.is_none() || user.lease == Some(id))
+        self.who.id == user.who.id && (self.run.is_none() || user.lease == Some(id))
     }
 
-    fn same(&self, other: &Holder) -> bool {
-        self.principal == other.principal && self.run == other.run
+    pub(super) fn same(&self, other: &Holder) -> bool {
+        self.who.id == other.who.id && self.run == other.run
     }
 }
 
@@ -131,7 +138,7 @@ impl LeaseBook {
         self.devices.is_empty() && self.broken.is_empty()
     }
 
-    /// Reserves a device, or prolongs the reservation that the holder has.
+    /// Reserves a device, or prolongs the reservation that the holder has: while others wait for it, only up to its bound.
     pub(super) fn reserve(
         &mut self,
         device: &DeviceId,
@@ -141,40 +148,49 @@ impl LeaseBook {
         new_id: impl FnOnce() -> Arc<str>,
         now: Instant,
     ) -> Result<Lease, Refusal> {
-        self.tell_broken(device, |lease| lease.holder.same(holder))?;
         self.settle_all(now);
-        let is_held = |state: &DeviceLease| {
-            state.lease.as_ref().is_some_and(|lease| lease.holder.same(holder) && lease.reason != Reason::Used)
+        let is_reserved = |state: &DeviceLease| {
+            let lease = state.lease.as_ref().filter(|lease| lease.reason != Reason::Used);
+            lease.is_some_and(|lease| lease.holder.who.id == holder.who.id)
         };
-        let has = self.devices.iter().filter(|(other, state)| *other != device && is_held(state)).count();
+        let has = self.devices.iter().filter(|(other, state)| *other != device && is_reserved(state)).count();
         if has >= MAX_LEASES {
             return Err(Refusal::TooMany { most: MAX_LEASES });
         }
         let state = self.state(device, now);
         state.check_turn(now, |place| place.holder.same(holder), holder)?;
+        let latest = now + time.total;
         let mut lease = match state.lease.take() {
-            Some(lease) if lease.holder.principal == holder.principal && lease.reason == Reason::Used => {
-                // What it used it now has, for longer.
-                Lease { holder: holder.clone(), ..lease }
+            // What the token used it now has, for longer.
+            Some(lease) if lease.holder.who.id == holder.who.id && lease.reason == Reason::Used => {
+                Lease { holder: holder.clone(), latest, ..lease }
             }
-            Some(lease) if lease.holder.same(holder) => lease,
+            Some(lease) if lease.holder.same(holder) => {
+                let latest = if state.queue.is_empty() { latest.max(lease.latest) } else { lease.latest };
+                Lease { latest, ..lease }
+            }
             Some(lease) => {
                 let place = state.enqueue(holder, now);
                 state.lease = Some(lease.clone());
                 return Err(Refusal::Taken { lease, place });
             }
             None => {
-                let reason = Reason::Used;
-                let holder = holder.clone();
-                Lease { id: new_id(), holder, reason, ends: now, uses: 0, unused: time.unused, latest: now }
+                let (id, holder, reason) = (new_id(), holder.clone(), Reason::Used);
+                Lease { id, holder, reason, ends: now, uses: 0, unused: time.unused, latest }
             }
         };
         lease.reason = Reason::Reserved { purpose: purpose.to_owned() };
-        (lease.unused, lease.latest) = (time.unused, now + time.total);
+        lease.unused = time.unused.max(lease.unused);
         lease.touch(now);
         state.queue.retain(|place| !place.holder.same(holder));
         state.lease = Some(lease.clone());
         Ok(lease)
+    }
+
+    /// Whether the holder has reserved the device already.
+    pub(super) fn has(&self, device: &DeviceId, holder: &Holder, now: Instant) -> bool {
+        let lease = self.devices.get(device).and_then(|state| state.lease.as_ref());
+        lease.is_some_and(|lease| lease.holder.same(holder) && lease.reason != Reason::Used && !lease.is_over(now))
     }
 
     /// Begins a call that changes something. With `keep`, a device that nobody has is the caller's for so long after
@@ -187,12 +203,12 @@ impl LeaseBook {
         new_id: impl FnOnce() -> Arc<str>,
         now: Instant,
     ) -> Result<Option<Arc<str>>, Refusal> {
-        self.tell_broken(device, |lease| lease.holder.is(user, &lease.id))?;
+        self.tell_broken(|device_of, lease| device_of == device && lease.holder.is(user, &lease.id), now)?;
         self.settle(device, now);
         if keep.is_none() && !self.devices.contains_key(device) {
             return Ok(None);
         }
-        let holder = Holder { principal: user.principal.into(), name: user.name.into(), run: None };
+        let holder = Holder { who: Arc::new(user.who.clone()), run: None };
         let state = self.state(device, now);
         if let Some(lease) = &mut state.lease {
             if lease.holder.is(user, &lease.id) {
@@ -203,13 +219,11 @@ impl LeaseBook {
             let lease = lease.clone();
             return Err(Refusal::Taken { lease, place: state.enqueue(&holder, now) });
         }
-        state.check_turn(now, |place| *place.holder.principal == *user.principal, &holder)?;
-        state.queue.retain(|place| *place.holder.principal != *user.principal);
+        state.check_turn(now, |place| place.holder.who.id == user.who.id, &holder)?;
+        state.queue.retain(|place| place.holder.who.id != user.who.id);
         let Some(unused) = keep else { return Ok(None) };
         let id = new_id();
-        // Calls end, so the use itself needs no end.
-        let latest = now + Duration::from_secs(86_400);
-        let (ends, reason) = (now + unused, Reason::Used);
+        let (ends, reason, latest) = (now + unused, Reason::Used, now + LONGEST_USE);
         state.lease = Some(Lease { id: id.clone(), holder, reason, ends, uses: 1, unused, latest });
         Ok(Some(id))
     }
@@ -227,7 +241,7 @@ impl LeaseBook {
     pub(super) fn release(&mut self, device: &DeviceId, user: DeviceUser<'_>, now: Instant) -> bool {
         self.settle(device, now);
         let Some(state) = self.devices.get_mut(device) else { return false };
-        state.queue.retain(|place| *place.holder.principal != *user.principal || place.holder.run.is_some());
+        state.queue.retain(|place| place.holder.who.id != user.who.id || place.holder.run.is_some());
         let is_his = |lease: &mut Lease| lease.holder.is(user, &lease.id);
         if state.lease.take_if(is_his).is_none() {
             return false;
@@ -243,31 +257,40 @@ impl LeaseBook {
         }
     }
 
-    /// Takes a device away from whoever has it.
-    pub(super) fn break_lease(&mut self, device: &DeviceId, by: &str, now: Instant) -> Option<Lease> {
+    /// Takes a device away from whoever has it. It is then with whoever took it, for as long as after a use.
+    pub(super) fn break_lease(
+        &mut self,
+        device: &DeviceId,
+        by: &Principal,
+        keep: Duration,
+        id: Arc<str>,
+        now: Instant,
+    ) -> Option<Lease> {
         self.settle(device, now);
         let state = self.devices.get_mut(device)?;
-        let lease = state.lease.take()?;
-        // Whoever breaks it wants it now, so nobody is next.
-        state.queue.clear();
-        state.free = now;
-        if lease.reason != Reason::Used {
-            self.broken.push_back(BrokenLease { device: device.clone(), lease: lease.clone(), by: by.into() });
-            let more = self.broken.len().saturating_sub(MAX_BROKEN);
-            self.broken.drain(..more);
-        }
+        let (holder, reason) = (Holder { who: Arc::new(by.clone()), run: None }, Reason::Used);
+        let taken = Lease { id, holder, reason, ends: now + keep, uses: 0, unused: keep, latest: now + LONGEST_USE };
+        let lease = state.lease.replace(taken);
+        let Some(lease) = lease else {
+            state.lease = None;
+            return None;
+        };
+        let (device, by) = (device.clone(), by.name.as_str().into());
+        self.broken.push_back(BrokenLease { device, lease: lease.clone(), by, at: now });
+        let more = self.broken.len().saturating_sub(MAX_BROKEN);
+        self.broken.drain(..more);
         Some(lease)
     }
 
     /// Ends all leases of a token.
     pub(super) fn drop_holder(&mut self, principal: &str, now: Instant) {
         for state in self.devices.values_mut() {
-            state.queue.retain(|place| *place.holder.principal != *principal);
-            if state.lease.take_if(|lease| *lease.holder.principal == *principal).is_some() {
+            state.queue.retain(|place| place.holder.who.id != principal);
+            if state.lease.take_if(|lease| lease.holder.who.id == principal).is_some() {
                 state.free = now;
             }
         }
-        self.broken.retain(|broken| *broken.lease.holder.principal != *principal);
+        self.broken.retain(|broken| broken.lease.holder.who.id != principal);
     }
 
     /// The lease of a device, and how many wait for it.
@@ -279,14 +302,20 @@ impl LeaseBook {
 
     /// The device that a caller has under this lease.
     pub(super) fn device_of(&self, principal: &str, id: &str, now: Instant) -> Option<&DeviceId> {
-        let is_it = |lease: &Lease| *lease.id == *id && *lease.holder.principal == *principal && !lease.is_over(now);
+        let is_it = |lease: &Lease| *lease.id == *id && lease.holder.who.id == principal && !lease.is_over(now);
         self.devices.iter().find(|(_, state)| state.lease.as_ref().is_some_and(is_it)).map(|(device, _)| device)
     }
 
-    fn tell_broken(&mut self, device: &DeviceId, is_his: impl Fn(&Lease) -> bool) -> Result<(), Refusal> {
-        let place = self.broken.iter().position(|broken| broken.device == *device && is_his(&broken.lease));
+    /// Tells whoever asks once that its lease was broken.
+    pub(super) fn tell_broken(
+        &mut self,
+        is_it: impl Fn(&DeviceId, &Lease) -> bool,
+        now: Instant,
+    ) -> Result<(), Refusal> {
+        self.broken.retain(|broken| now < broken.at + TOLD_WITHIN);
+        let place = self.broken.iter().position(|broken| is_it(&broken.device, &broken.lease));
         match place.and_then(|place| self.broken.remove(place)) {
-            Some(broken) => Err(Refusal::Broken { by: broken.by }),
+            Some(broken) => Err(Refusal::Broken { device: broken.device, by: broken.by }),
             None => Ok(()),
         }
     }
@@ -342,7 +371,8 @@ impl DeviceLease {
             self.queue[place].asked = now;
             return Some(place + 1);
         }
-        if self.queue.len() >= MAX_QUEUE {
+        let own = self.queue.iter().filter(|place| place.holder.who.id == holder.who.id).count();
+        if self.queue.len() >= MAX_QUEUE || own >= MAX_PLACES {
             return None;
         }
         self.queue.push_back(Place { holder: holder.clone(), asked: now });

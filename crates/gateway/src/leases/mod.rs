@@ -21,6 +21,7 @@ use crate::labels::Label;
 use crate::principal::Principal;
 use crate::registry::now as unix_time;
 use crate::snapshot::{DeviceEntry, Holder as ToolHolder};
+use crate::tokens::Tokens;
 use book::{DeviceUser, Holder, Lease, LeaseBook, LeaseTime, Reason, Refusal};
 
 /// In front of a lease's id, where a call names a device.
@@ -103,11 +104,13 @@ pub(crate) struct LeaseUser<'a> {
     pub lens: &'a Lens,
     /// The lease that the call names.
     pub lease: Option<&'a str>,
+    /// Whether the lease must be one that the caller has. Within another call it may have ended, or be of another device.
+    pub is_outer: bool,
 }
 
 impl LeaseUser<'_> {
     fn in_book(&self) -> DeviceUser<'_> {
-        DeviceUser { principal: &self.who.id, name: &self.who.name, lease: self.lease }
+        DeviceUser { who: self.who, lease: self.lease }
     }
 }
 
@@ -130,10 +133,11 @@ impl Leases {
         self.freed.send_modify(|count| *count += 1);
     }
 
-    /// Tries again whenever a lease ends, as long as `patience` gives a refusal time.
+    /// Tries again whenever a lease ends, until then if `patience` gives a refusal time.
     async fn wait_for<T>(
         &self,
-        patience: impl Fn(&Refusal) -> Instant,
+        tokens: &Tokens,
+        patience: impl Fn(&Refusal) -> Option<Instant>,
         mut attempt: impl FnMut(&mut LeaseBook) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let mut freed = self.freed.subscribe();
@@ -144,14 +148,16 @@ impl Leases {
                 Err(refusal) => refusal,
             };
             let next = match &refusal {
+                Refusal::Taken { lease, .. } if !tokens.is_valid(&lease.holder.who) => {
+                    self.book().drop_holder(&lease.holder.who.id, Instant::now());
+                    continue;
+                }
                 Refusal::Taken { lease, .. } => lease.ends,
                 Refusal::Kept { until, .. } => *until,
                 Refusal::Broken { .. } | Refusal::TooMany { .. } => return Err(refusal),
             };
-            let (now, ends) = (Instant::now(), patience(&refusal));
-            if ends <= now {
-                return Err(refusal);
-            }
+            let now = Instant::now();
+            let Some(ends) = patience(&refusal).filter(|ends| now < *ends) else { return Err(refusal) };
             // A lease that is in use lasts longer than it says.
             let next = next.max(now + LOOK_AGAIN).min(ends);
             tokio::select! {
@@ -167,15 +173,21 @@ impl Gateway {
     pub async fn reserve(&self, who: &Principal, wanted: Reservation) -> Result<OwnLease, ToolError> {
         let devices = self.reservable(&self.lens(who), &wanted.device)?;
         let run = wanted.run.as_deref().map(|run| clean_line(run, 64)).filter(|run| !run.is_empty());
-        let holder =
-            Holder { principal: who.id.as_str().into(), name: who.name.as_str().into(), run: run.map(Arc::from) };
+        let holder = Holder { who: Arc::new(who.clone()), run: run.map(Arc::from) };
+        if let [device] = devices.as_slice() {
+            let is_it = |other: &DeviceId, lease: &Lease| other == device && lease.holder.same(&holder);
+            let told = self.leases().book().tell_broken(is_it, Instant::now());
+            told.map_err(|refusal| refused(device.as_str(), refusal))?;
+        }
         let purpose = clean_line(&wanted.purpose, 100);
         let unused = if wanted.by_person { wanted.time } else { wanted.time.min(MAX_UNUSED) };
         let time = LeaseTime { unused, total: wanted.time };
         let reserve = |book: &mut LeaseBook| {
             let now = Instant::now();
+            // Whoever asks for a label again has one already.
+            let own = devices.iter().find(|device| book.has(device, &holder, now));
             let mut refusals = Vec::new();
-            for device in &devices {
+            for device in own.into_iter().chain(&devices) {
                 match book.reserve(device, &holder, &purpose, time, new_id, now) {
                     Ok(lease) => {
                         devices.iter().for_each(|other| book.leave_queue(other, &holder));
@@ -187,11 +199,13 @@ impl Gateway {
             Err(soonest(refusals))
         };
         let ends = Instant::now() + wanted.wait;
-        let taken = self.leases().wait_for(|_| ends, reserve).await;
+        let taken = self.leases().wait_for(self.tokens(), |_| Some(ends), reserve).await;
         let (device, lease) = taken.map_err(|refusal| refused(&wanted.device, refusal))?;
-        let unused_seconds = (unused < wanted.time).then_some(unused.as_secs());
-        let (id, seconds) = (lease.id.to_string(), wanted.time.as_secs());
-        Ok(OwnLease { id, view: view(&device, &lease, 0), seconds, unused_seconds })
+        let total = lease.latest.saturating_duration_since(Instant::now());
+        // Some of the last second is over already.
+        let seconds = total.as_secs_f64().ceil() as u64;
+        let unused_seconds = (unused < total).then_some(unused.as_secs());
+        Ok(OwnLease { id: lease.id.to_string(), view: view(&device, &lease, 0), seconds, unused_seconds })
     }
 
     /// Gives back a device that is named by id, name or lease. `false` where the caller does not have it.
@@ -203,16 +217,17 @@ impl Gateway {
             None => Some(self.seen_by(who).device(device)?.id),
         };
         let Some(id) = id else { return Ok(false) };
-        let user = DeviceUser { principal: &who.id, name: &who.name, lease };
+        let user = DeviceUser { who, lease };
         let is_released = self.leases().book().release(&id, user, now);
         self.leases().tell_freed();
         Ok(is_released)
     }
 
-    /// Takes a device away from whoever has it. The holder is told with its next call.
+    /// Takes a device away from whoever has it; it is then with whoever took it for some seconds. The holder is told with
+    /// its next call.
     pub fn break_lease(&self, by: &Principal, device: &str) -> Result<LeaseView, ToolError> {
         let id = self.device(device)?.id;
-        let broken = self.leases().book().break_lease(&id, &by.name, Instant::now());
+        let broken = self.leases().book().break_lease(&id, by, KEPT_AFTER_USE, new_id(), Instant::now());
         self.leases().tell_freed();
         broken.map(|lease| view(&id, &lease, 0)).ok_or_else(|| {
             let message = format!("nobody has {id} now, so there is no lease to break");
@@ -229,7 +244,8 @@ impl Gateway {
     /// Who has a device now.
     pub fn lease(&self, device: &DeviceId) -> Option<LeaseView> {
         let book = self.leases().book();
-        book.lease(device, Instant::now()).map(|(lease, waiting)| view(device, lease, waiting))
+        let (lease, waiting) = book.lease(device, Instant::now())?;
+        self.tokens().is_valid(&lease.holder.who).then(|| view(device, lease, waiting))
     }
 
     /// Refuses a call that changes something on a device that another caller reserved, before anybody is asked about it.
@@ -237,12 +253,18 @@ impl Gateway {
         if !self.concerns_leases(user, tool) {
             return Ok(());
         }
+        if let Some(lease) = user.lease.filter(|_| user.is_outer) {
+            self.leased_device(user.who, lease)?;
+        }
         let (device, now) = (&tool.entry.id, Instant::now());
         let mut book = self.leases().book();
         match book.begin_use(device, user.in_book(), None, new_id, now) {
             Ok(Some(lease)) => book.end_use(device, &lease, now),
             Err(Refusal::Taken { lease, .. }) if lease.reason == Reason::Used => {}
             Ok(None) | Err(Refusal::Kept { .. }) => {}
+            Err(Refusal::Taken { lease, .. }) if !self.tokens().is_valid(&lease.holder.who) => {
+                book.drop_holder(&lease.holder.who.id, now);
+            }
             Err(refusal) => return Err(refused(&tool.entry.title(), refusal)),
         }
         Ok(())
@@ -262,18 +284,19 @@ impl Gateway {
         let device = &tool.entry.id;
         let waits_until = (Instant::now() + PATIENCE).min(ends);
         let patience = |refusal: &Refusal| match refusal {
-            Refusal::Taken { lease, .. } if lease.reason != Reason::Used => Instant::now(),
-            _ => waits_until,
+            Refusal::Taken { lease, .. } if lease.reason != Reason::Used => None,
+            _ => Some(waits_until),
         };
         let begin = |book: &mut LeaseBook| book.begin_use(device, user.in_book(), keep, new_id, Instant::now());
-        let lease = self.leases().wait_for(patience, begin).await;
+        let lease = self.leases().wait_for(self.tokens(), patience, begin).await;
         let lease = lease.map_err(|refusal| refused(&tool.entry.title(), refusal))?;
         Ok(lease.map(|lease| DeviceUse { gateway: self.clone(), device: device.clone(), lease }))
     }
 
     /// Most calls are not: to a device of no such family, while nothing is reserved.
     fn concerns_leases(&self, user: &LeaseUser<'_>, tool: ToolHolder<'_>) -> bool {
-        (tool.entry.info.family.stays_with_user || !self.leases().book().is_empty()) && changes(user.lens, tool)
+        let is_asked = || user.lease.is_some() || !self.leases().book().is_empty();
+        (tool.entry.info.family.stays_with_user || is_asked()) && changes(user.lens, tool)
     }
 
     /// The device and the lease of a call that names its device as `lease:ID`. In `args` the device takes its place.
@@ -302,7 +325,10 @@ impl Gateway {
 
     /// The device that the caller has under a lease.
     pub(crate) fn leased_device(&self, who: &Principal, lease: &str) -> Result<(DeviceId, Arc<str>), ToolError> {
-        let device = self.leases().book().device_of(&who.id, lease, Instant::now()).cloned();
+        let (mut book, now) = (self.leases().book(), Instant::now());
+        let is_it = |_: &DeviceId, broken: &Lease| *broken.id == *lease && broken.holder.who.id == who.id;
+        book.tell_broken(is_it, now).map_err(|refusal| refused(lease, refusal))?;
+        let device = book.device_of(&who.id, lease, now).cloned();
         device.map(|device| (device, lease.into())).ok_or_else(|| {
             let lease = clean_line(lease, 64);
             let message = format!("the lease `{lease}` is over, or is not yours; reserve the device again");
@@ -324,10 +350,10 @@ impl Gateway {
         if entries.is_empty() {
             return Err(unknown_device(text, seen()));
         }
-        entries.retain(|entry| can_change(lens, entry));
+        entries.retain(|entry| !entry.info.family.passes_on && can_change(lens, entry));
         if entries.is_empty() {
             let message = format!(
-                "`{}` cannot be reserved: this caller has no tool there that changes something, and reading needs no lease",
+                "`{}` cannot be reserved: this caller has nothing there that changes a device, and reading needs no lease",
                 clean_line(text, 128)
             );
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
@@ -363,7 +389,7 @@ fn view(device: &DeviceId, lease: &Lease, waiting: usize) -> LeaseView {
         Reason::Used => None,
     };
     let until = unix_time() + left(lease.ends).as_millis() as i64;
-    LeaseView { device: device.clone(), holder: lease.holder.name.to_string(), purpose, until, waiting }
+    LeaseView { device: device.clone(), holder: lease.holder.who.name.clone(), purpose, until, waiting }
 }
 
 fn left(ends: Instant) -> Duration {
@@ -394,10 +420,10 @@ fn refused(device: &str, refusal: Refusal) -> ToolError {
             let message = format!(
                 "`{}` {does} {device} for up to {seconds} s more; {queue}. Nothing was sent. Reading works meanwhile; \
                  `reserve_device` with `wait` waits for it",
-                holder.name
+                holder.who.name
             );
             let until = unix_time() + left(ends).as_millis() as i64;
-            let details = json!({"device": device, "holder": *holder.name, "until": until, "place": place});
+            let details = json!({"device": device, "holder": holder.who.name, "until": until, "place": place});
             ToolError::new(ErrorKind::Reserved, message).with_details(details)
         }
         Refusal::Kept { place, .. } => {
@@ -407,12 +433,13 @@ fn refused(device: &str, refusal: Refusal) -> ToolError {
             );
             ToolError::new(ErrorKind::Reserved, message).with_details(json!({"device": device, "place": place}))
         }
-        Refusal::Broken { by } => {
+        Refusal::Broken { device, by } => {
             let message = format!(
-                "`{by}` ended your lease of {device}. Nothing was sent. Look at its state, then reserve it again if you \
-                 still need it"
+                "`{by}` took {device} from you. Nothing was sent. Look at its state, then reserve it again if you still \
+                 need it"
             );
-            ToolError::new(ErrorKind::Reserved, message).with_details(json!({"device": device, "broken_by": *by}))
+            ToolError::new(ErrorKind::Reserved, message)
+                .with_details(json!({"device": device.as_str(), "broken_by": *by}))
         }
         Refusal::TooMany { most } => {
             let message = format!("{device} was not reserved: you have {most} devices already; release some");

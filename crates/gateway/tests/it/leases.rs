@@ -150,9 +150,11 @@ async fn the_holder_of_a_broken_lease_is_told_once() {
     reserve(&gateway, &client(), 100).await.unwrap();
     let broken = gateway.break_lease(&admin(), "board-0001").unwrap();
     assert_eq!(broken.holder, "tester");
-    press(&gateway, &other()).await.unwrap();
+    assert!(press(&gateway, &other()).await.is_err(), "whoever broke it has it first");
+    press(&gateway, &admin()).await.unwrap();
     let told = press(&gateway, &client()).await.unwrap_err();
-    assert!(told.message.contains("`person` ended your lease"), "{told}");
+    assert!(told.message.contains("`person` took board-0001 from you"), "{told}");
+    tokio::time::advance(SECOND * 20).await;
     press(&gateway, &client()).await.unwrap();
     assert_eq!(fake.count(), 2);
     assert!(gateway.break_lease(&admin(), "board-0001").unwrap_err().message.contains("nobody"));
@@ -286,4 +288,64 @@ async fn the_tools_for_leases_are_recorded_with_their_device() {
     assert!(
         records.iter().any(|record| record.name == "reserve_device" && record.device.as_deref() == Some("board-0001"))
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_is_told_at_once_when_the_device_is_reserved() {
+    let gateway = gateway();
+    let fake = phone(&gateway, Manner::Echo);
+    press(&gateway, &client()).await.unwrap();
+    let waits = tokio::spawn({
+        let gateway = gateway.clone();
+        async move { press(&gateway, &other()).await }
+    });
+    tokio::time::sleep(SECOND).await;
+    reserve(&gateway, &client(), 600).await.unwrap();
+    let told = waits.await.unwrap().unwrap_err();
+    assert!(told.kind == ErrorKind::Reserved && told.message.contains("has reserved"), "{told}");
+    assert_eq!(fake.count(), 1);
+    assert_eq!(gateway.lease(&gateway.device("board-0001").unwrap().id).unwrap().holder, "tester");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_broken_is_told_to_the_run_that_had_it_and_to_the_user_of_a_phone() {
+    let gateway = gateway();
+    board(&gateway, 1);
+    let run = Reservation { run: Some("one".to_owned()), ..wish("board-0001", 100) };
+    let lease = gateway.reserve(&client(), run).await.unwrap();
+    gateway.break_lease(&admin(), "board-0001").unwrap();
+    let named = format!("lease:{}", lease.id);
+    let told = call_as(&gateway, &client(), "press", &named).await.unwrap_err();
+    assert!(told.message.contains("`person` took"), "{told}");
+    let over = call_as(&gateway, &client(), "press", &named).await.unwrap_err();
+    assert!(over.message.contains("is over"), "{over}");
+
+    tokio::time::advance(SECOND * 20).await;
+    press(&gateway, &admin()).await.unwrap();
+    let gateway = self::gateway();
+    phone(&gateway, Manner::Echo);
+    press(&gateway, &client()).await.unwrap();
+    gateway.break_lease(&admin(), "board-0001").unwrap();
+    assert!(press(&gateway, &client()).await.unwrap_err().message.contains("`person` took"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn asking_again_neither_keeps_a_device_from_others_for_ever_nor_takes_a_second_one() {
+    let gateway = gateway();
+    for number in 1..=2 {
+        board(&gateway, number);
+        gateway.label(&format!("board-{number:04}"), &[Label::parse("farm").unwrap()], &[]).unwrap();
+    }
+    let first = gateway.reserve(&client(), wish("label:farm", 60)).await.unwrap();
+    let again = gateway.reserve(&client(), wish("label:farm", 1)).await.unwrap();
+    assert_eq!((&first.id, &first.view.device, again.seconds), (&again.id, &again.view.device, 60), "never shorter");
+    assert!(press(&gateway, &other()).await.is_err());
+    let more = gateway.reserve(&client(), wish("label:farm", 600)).await.unwrap();
+    assert_eq!(more.seconds, 60, "others wait");
+    for run in ["a", "b", "c", "d", "e"] {
+        let waits = Reservation { run: Some(run.to_owned()), ..wish("board-0001", 60) };
+        let place =
+            gateway.reserve(&Principal::new("third", Role::Client), waits).await.unwrap_err().details["place"].clone();
+        assert_eq!(place.is_null(), run == "e", "{run}: {place}");
+    }
 }
