@@ -35,7 +35,7 @@ pub(crate) fn tools() -> [Tool; 2] {
         json!({"type": "object", "properties": {"old": text, "new": text}, "required": ["old", "new"]}),
     )
     .with_output_schema(json!({"type": "object", "properties": {
-        "ok": {"type": "boolean", "description": "Whether the declared versions are large enough."},
+        "ok": {"type": "boolean", "description": "Whether the declared versions announce all changes."},
         "bump": {"enum": ["none", "patch", "minor", "major"]},
         "changes": {"type": "array", "items": {"type": "object"}},
         "versions": {"type": "array", "items": {"type": "object"}},
@@ -75,7 +75,7 @@ pub(crate) fn compare(args: &Value) -> Result<Outcome, ToolError> {
             list.truncate(MAX_SHOWN);
         }
     }
-    answer["ok"] = json!(comparison.too_small().next().is_none());
+    answer["ok"] = json!(comparison.too_small().next().is_none() && comparison.unannounced().next().is_none());
     count_rest(&mut answer, total);
     Ok(Outcome::json(answer))
 }
