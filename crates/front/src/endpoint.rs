@@ -62,12 +62,14 @@ impl McpEndpoint {
         Arc::new(McpEndpoint { services: ListForm::ALL.map(service), sessions, stop, front })
     }
 
-    async fn post(&self, request: Request, who: &Arc<Principal>, form: ListForm) -> Response<Body> {
+    async fn post(
+        &self,
+        request: Request,
+        who: &Arc<Principal>,
+        form: Result<ListForm, MessageError>,
+    ) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let refused = |status, error: MessageError| reply::json_body(status, error.to_text().into_bytes());
-        if !is_json(&parts.headers) {
-            return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, MessageError::content_type());
-        }
         let message = match body::read(&self.front, &parts.headers, body).await {
             Ok(message) => message,
             Err(body::BodyError::Refused(error)) => return refused(body::status(&error), error),
@@ -75,6 +77,13 @@ impl McpEndpoint {
             Err(body::BodyError::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
         };
         let body::RequestBody { bytes, share } = message;
+        if !is_json(&parts.headers) {
+            return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, MessageError::content_type().for_request(&bytes));
+        }
+        let form = match form {
+            Ok(form) => form,
+            Err(error) => return refused(StatusCode::BAD_REQUEST, error.for_request(&bytes)),
+        };
         if accepts_anything(&parts.headers) {
             parts.headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         }
@@ -189,16 +198,14 @@ pub(crate) async fn handle(State(endpoint): State<Arc<McpEndpoint>>, request: Re
     let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
         return reply::empty(StatusCode::UNAUTHORIZED);
     };
-    let form = match ListForm::of(request.uri()) {
-        Ok(form) => form,
-        Err(message) => {
-            let error = MessageError::new(ErrorKind::InvalidRequest, message);
-            return reply::json_body(StatusCode::BAD_REQUEST, error.to_text().into_bytes());
-        }
-    };
+    let form = ListForm::of(request.uri()).map_err(|message| MessageError::new(ErrorKind::InvalidRequest, message));
     if request.method() == Method::POST {
         return endpoint.post(request, &who, form).await;
     }
+    let form = match form {
+        Ok(form) => form,
+        Err(error) => return reply::json_body(StatusCode::BAD_REQUEST, error.to_text().into_bytes()),
+    };
     let ends = request.method() == Method::DELETE;
     let session_use =
         match session_of(request.headers()).map(|session| endpoint.sessions.start_use(session, &who, None)) {

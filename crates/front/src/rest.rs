@@ -39,9 +39,7 @@ pub(crate) async fn receive(State(front): State<Arc<FrontState>>, request: Reque
         return reply::empty(StatusCode::UNAUTHORIZED);
     };
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("application/json");
-    if !kind.to_ascii_lowercase().starts_with("application/json") {
-        return answered(&Value::Null, Err(inspect::MessageError::content_type().to_error()));
-    }
+    let is_json = kind.to_ascii_lowercase().starts_with("application/json");
     let (parts, body) = request.into_parts();
     let read = body::read(&front, &parts.headers, body).await;
     let body::RequestBody { bytes: body, share: _share } = match read {
@@ -52,6 +50,10 @@ pub(crate) async fn receive(State(front): State<Arc<FrontState>>, request: Reque
         Err(body::BodyError::Slow) => return body::too_slow(),
         Err(body::BodyError::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
     };
+    if !is_json {
+        let error = inspect::MessageError::content_type().for_request(&body);
+        return answered(&serde_json::from_str(&error.id).unwrap_or_default(), Err(error.to_error()));
+    }
     let message = match parse(&body) {
         Ok(message) => message,
         Err(refused) => return answered(&refused.0, Err(refused.1)),

@@ -160,7 +160,7 @@ fn a_check_warns_of_rules_that_do_nothing() {
 #[test]
 fn a_check_tells_for_whom_there_is_a_rule_and_no_token() {
     let rules = "[[policy.rules]]\nid = 'a'\ndo = 'ask'\nwho = ['token:tablet', 'token:talbet', 'role:admin']\n\
-                 [[policy.rules]]\nid = 'b'\ndo = 'ask'\nwho = ['person:ada', 'relay:board-1']\n";
+                 [[policy.rules]]\nid = 'b'\ndo = 'ask'\nwho = ['oauth:ada', 'relay:board-1']\n";
     let RuledGateway { mut gateway, file, .. } = RuledGateway::serve(rules);
     gateway.run(&["token", "new", "--client", "tablet"]).ok();
     let text = std::fs::read_to_string(&file).expect("the file");
@@ -175,7 +175,7 @@ fn a_check_tells_for_whom_there_is_a_rule_and_no_token() {
             gateway.process.kill();
         }
         let checked = check();
-        assert!(checked.contains("`token:talbet` is no caller") && checked.contains("`person:ada`"), "{checked}");
+        assert!(checked.contains("`token:talbet` is no caller") && checked.contains("`oauth:ada`"), "{checked}");
         assert!(!checked.contains("`token:tablet`") && !checked.contains("`relay:board-1`"), "{checked}");
     }
 }

@@ -41,8 +41,13 @@ async fn other_content_types_and_large_bodies_are_refused_with_json_rpc_errors()
     let server = TestServer::with(FrontSettings { limits, ..FrontSettings::default() }, None).await;
     let client = server.client();
     for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp"] {
-        let reply = client.send("POST", "/mcp", &[("content-type", kind)], "{}").await;
+        let reply = client.send("POST", "/mcp", &[("content-type", kind)], r#"{"id": 77}"#).await;
         assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (415, &json!(-32600)), "{kind}");
+        assert_eq!(reply.json()["id"], json!(77), "{kind}");
+    }
+    for path in ["/mcp?schemas=foo", "/mcp?tools=foo"] {
+        let reply = client.send("POST", path, &[("content-type", "application/json")], r#"{"id": 77}"#).await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["id"]), (400, &json!(77)), "{path}");
     }
     let call = json!({"name": "echo", "arguments": {"text": "x".repeat(2000)}});
     // The REST interface answers 200 to everything that is not about the token.
@@ -55,8 +60,9 @@ async fn other_content_types_and_large_bodies_are_refused_with_json_rpc_errors()
         assert!(reply.json()["error"]["message"].as_str().unwrap().contains("1000"));
         assert_eq!(reply.json()["error"]["data"]["error_type"], "TooLarge");
     }
-    let reply = client.send("POST", "/mcp/v1/tools/call", &[("content-type", "text/plain")], "{}").await;
+    let reply = client.send("POST", "/mcp/v1/tools/call", &[("content-type", "text/plain")], r#"{"id": 77}"#).await;
     assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (200, &json!(-32600)));
+    assert_eq!(reply.json()["id"], json!(77));
     assert_eq!(reply.json()["error"]["data"]["error_type"], "InvalidRequest");
 }
 

@@ -62,7 +62,8 @@ async fn a_device_that_says_nothing_keeps_a_caller_for_30_seconds_and_one_with_a
         let answer = answer(&mut pipe).await;
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
         assert!(text.contains(&format!("no answer within {seconds} s")), "{text}");
-        assert_eq!(started.elapsed().as_secs(), seconds);
+        // The clock runs on while the store works.
+        assert!(started.elapsed().as_secs() >= seconds);
         assert_eq!([server.signal().await, server.signal().await], ["started", "dropped"]);
     }
 }

@@ -160,7 +160,8 @@ async fn a_caller_hears_of_the_approval_that_its_own_call_waits_for_and_of_no_ot
         ids
     };
     let (one, two, ids) = tokio::join!(make(UNLOCK, 1, &first), make(UNLOCK, 2, &second), decide);
-    (one.unwrap(), two.unwrap());
+    one.unwrap();
+    two.unwrap();
     let _ = make(VOLUME, 1, &free).await;
     let heard = |caller: &WaitingCaller| caller.0.lock().unwrap().clone();
     let [one, two] = [heard(&first), heard(&second)];
