@@ -1,4 +1,4 @@
-//! A lenient JSON parser that keeps the place of every value, or reads plain values where nobody asks for places.
+//! A lenient JSON parser that keeps the place of every value.
 //!
 //! It reads JSON written by people: comments, trailing commas and `...` are accepted and noted as
 //! [`JsonMistake`]s. For strict JSON, check that there are none.
@@ -20,50 +20,20 @@ pub struct JsonNode {
 }
 
 #[derive(Clone, Debug)]
-pub enum JsonKind<T = JsonNode> {
+pub enum JsonKind {
     Null,
     Bool(bool),
     Number(Number),
     String(String),
-    Array(Vec<T>),
-    Object(Vec<JsonMember<T>>),
+    Array(Vec<JsonNode>),
+    Object(Vec<JsonMember>),
 }
 
 #[derive(Clone, Debug)]
-pub struct JsonMember<T = JsonNode> {
+pub struct JsonMember {
     pub key: String,
     pub key_span: Span,
-    pub value: T,
-}
-
-/// What a text is read into.
-trait JsonTree: Sized {
-    fn new(span: Span, kind: JsonKind<Self>) -> Self;
-}
-
-impl JsonTree for JsonNode {
-    fn new(span: Span, kind: JsonKind) -> JsonNode {
-        JsonNode { span, kind }
-    }
-}
-
-impl JsonTree for Value {
-    fn new(_: Span, kind: JsonKind<Value>) -> Value {
-        match kind {
-            JsonKind::Null => Value::Null,
-            JsonKind::Bool(bool) => Value::Bool(bool),
-            JsonKind::Number(number) => Value::Number(number),
-            JsonKind::String(text) => Value::String(text),
-            JsonKind::Array(items) => Value::Array(items),
-            JsonKind::Object(members) => {
-                let mut map = Map::with_capacity(members.len());
-                for member in members {
-                    map.insert(member.key, member.value);
-                }
-                Value::Object(map)
-            }
-        }
-    }
+    pub value: JsonNode,
 }
 
 /// Something that JSON does not allow but whose meaning is clear.
@@ -110,26 +80,16 @@ pub struct JsonFault {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct JsonReading<T = JsonNode> {
+pub(crate) struct JsonReading {
     /// At least one.
-    pub values: Vec<T>,
+    pub values: Vec<JsonNode>,
     pub mistakes: Vec<JsonMistake>,
 }
 
 /// Reads the part of `text` in `span`; all spans in the result count from the beginning of `text`.
 pub(crate) fn read(text: &str, span: Span) -> Result<JsonReading, JsonFault> {
-    read_into(text, span)
-}
-
-/// Reads strict JSON without places; `None` if there is anything to report.
-pub(crate) fn read_strict(text: &str) -> Option<Value> {
-    let mut reading = read_into::<Value>(text, Span::new(0, text.len())).ok()?;
-    reading.mistakes.is_empty().then(|| reading.values.swap_remove(0))
-}
-
-fn read_into<T: JsonTree>(text: &str, span: Span) -> Result<JsonReading<T>, JsonFault> {
     let mut reader = JsonReader { text, end: span.end.min(text.len()), at: span.start, mistakes: Vec::new() };
-    let mut values: Vec<T> = Vec::new();
+    let mut values: Vec<JsonNode> = Vec::new();
     reader.space()?;
     while reader.at < reader.end {
         let start = reader.at;
@@ -291,7 +251,7 @@ impl<'a> JsonReader<'a> {
     }
 
     /// `None` for an ellipsis.
-    fn value<T: JsonTree>(&mut self, depth: usize) -> Result<Option<T>, JsonFault> {
+    fn value(&mut self, depth: usize) -> Result<Option<JsonNode>, JsonFault> {
         let start = self.at;
         if depth > MAX_DEPTH {
             return Err(self.fault(start, format!("the JSON nests deeper than {MAX_DEPTH} levels")));
@@ -306,7 +266,7 @@ impl<'a> JsonReader<'a> {
             Some(b'-' | b'0'..=b'9') => JsonKind::Number(self.number()?),
             _ => self.word()?,
         };
-        Ok(Some(T::new(Span::new(start, self.at), kind)))
+        Ok(Some(JsonNode { span: Span::new(start, self.at), kind }))
     }
 
     #[inline]
@@ -327,7 +287,7 @@ impl<'a> JsonReader<'a> {
         true
     }
 
-    fn object<T: JsonTree>(&mut self, depth: usize) -> Result<Vec<JsonMember<T>>, JsonFault> {
+    fn object(&mut self, depth: usize) -> Result<Vec<JsonMember>, JsonFault> {
         let mut members = Vec::new();
         self.list(b'}', |reader| {
             if reader.ellipsis() {
@@ -355,7 +315,7 @@ impl<'a> JsonReader<'a> {
         Ok(members)
     }
 
-    fn array<T: JsonTree>(&mut self, depth: usize) -> Result<Vec<T>, JsonFault> {
+    fn array(&mut self, depth: usize) -> Result<Vec<JsonNode>, JsonFault> {
         let mut items = Vec::new();
         self.list(b']', |reader| {
             if let Some(item) = reader.value(depth + 1)? {
@@ -440,6 +400,11 @@ impl<'a> JsonReader<'a> {
         let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
         let length = rest.bytes().take_while(is_part).count();
         let raw = &rest[..length];
+        if raw.len() < 10 && !raw.starts_with(['0', '-']) && raw.bytes().all(|byte| byte.is_ascii_digit()) {
+            let small = raw.parse::<u32>().unwrap_or_default();
+            self.at += length;
+            return Ok(small.into());
+        }
         // serde_json decides what is a number; the value of a float is taken from the standard
         // library, which rounds exactly, so that printing and reading again gives the same number.
         let number: Option<Number> = serde_json::from_str(raw).ok();
@@ -453,7 +418,7 @@ impl<'a> JsonReader<'a> {
         Ok(number)
     }
 
-    fn word<T>(&mut self) -> Result<JsonKind<T>, JsonFault> {
+    fn word(&mut self) -> Result<JsonKind, JsonFault> {
         let start = self.at;
         let rest = self.rest();
         let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -476,7 +441,7 @@ impl<'a> JsonReader<'a> {
 }
 
 /// The places of keys that occurred before in the same object.
-fn repeated_keys<T>(members: &[JsonMember<T>]) -> impl Iterator<Item = Span> + '_ {
+fn repeated_keys(members: &[JsonMember]) -> impl Iterator<Item = Span> + '_ {
     /// Few keys are compared faster than hashed.
     const FEW: usize = 16;
     let mut seen = HashSet::new();

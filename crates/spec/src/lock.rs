@@ -6,9 +6,10 @@
 //! version is refused, because models act on descriptions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use sinew_tool::{Tool, Version};
+use sinew_tool::{StepSource, Tool, Version};
 
 use crate::compare::{Bump, Change, diff_tool};
 use crate::model::read_version;
@@ -254,7 +255,7 @@ fn read_owner(key: &str, value: &Value) -> Result<LockedOwner, String> {
     let tools =
         value.get("tools").and_then(Value::as_array).ok_or_else(|| format!("sinew.lock: `{key}` has no `tools`"))?;
     let read = |value: &Value| {
-        let tool = value.get("tool").map_or_else(|| Err("no `tool`".to_owned()), Tool::from_json);
+        let tool = value.get("tool").map_or_else(|| Err("no `tool`".to_owned()), read_tool);
         let tool = tool.map_err(|problem| format!("sinew.lock: `{key}`: {problem}"))?;
         let pinned = value.get("pinned").and_then(Value::as_bool).unwrap_or(false);
         Ok((tool.name.clone(), LockedTool { tool, pinned }))
@@ -270,7 +271,7 @@ fn write_owner(owner: &LockedOwner) -> Value {
     let tools: Vec<Value> = owner
         .tools
         .values()
-        .map(|entry| json!({"pinned": entry.pinned, "tool": sorted(&entry.tool.to_json())}))
+        .map(|entry| json!({"pinned": entry.pinned, "tool": sorted(&locked_form(&entry.tool))}))
         .collect();
     let mut written = json!({"version": owner.version});
     let follow = owner.follow.map(|follow| follow.word().to_owned());
@@ -281,6 +282,23 @@ fn write_owner(owner: &LockedOwner) -> Value {
     }
     written["tools"] = json!(tools);
     written
+}
+
+/// What is agreed on about a tool: what is listed, and the steps that it is made of.
+pub fn locked_form(tool: &Tool) -> Value {
+    let mut form = tool.to_json();
+    if let StepSource::Tool(steps) = &tool.steps {
+        form["steps"] = (**steps).clone();
+    }
+    form
+}
+
+fn read_tool(form: &Value) -> Result<Tool, String> {
+    let mut tool = Tool::from_json(form)?;
+    if let Some(steps) = form.get("steps") {
+        tool.steps = StepSource::Tool(Arc::new(steps.clone()));
+    }
+    Ok(tool)
 }
 
 /// The same value with its keys in order, so that a device that shuffles them writes the same lock.

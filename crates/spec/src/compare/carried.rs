@@ -1,4 +1,4 @@
-//! What two documents in different formats can both state. A document of eight sections says more than a tool list, and
+//! What two documents in different formats or dialects can both state. A document of eight sections says more than a tool list, and
 //! a list of an app or of a board less than one of a server; what only one of them can say is no change.
 
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use sinew_tool::{Audience, Hints};
 
 use crate::model::ToolSpecification;
-use crate::read::{Document, Format};
+use crate::read::{Dialect, Document, Format};
 
 #[derive(Clone, Copy)]
 pub(super) struct Carried {
@@ -20,16 +20,18 @@ pub(super) struct Carried {
 
 impl Carried {
     pub(super) fn by(old: &Document, new: &Document) -> Carried {
-        if old.format == new.format {
+        let is_short = old.dialect != new.dialect && [old, new].iter().any(|side| side.dialect == Dialect::Short);
+        if old.format == new.format && !is_short {
             return Carried { sections: true, output: true, hints: true, title: true, version: true };
         }
         let lists = [old, new].into_iter().filter(|document| document.format != Format::Markdown);
         let sides: Vec<&Document> = lists.collect();
         // What no tool of a list states, its dialect may have no member for.
         let carried = |states: fn(&ToolSpecification) -> bool| sides.iter().all(|side| side.tools.iter().any(states));
+        let is_complete = sides.iter().all(|side| side.dialect == Dialect::Complete);
         Carried {
             sections: false,
-            output: carried(|spec| spec.output.is_some()),
+            output: is_complete || carried(|spec| spec.output.is_some()),
             hints: carried(|spec| spec.hints != Hints::default() || spec.audience != Audience::default()),
             title: carried(|spec| spec.title.is_some()),
             version: carried(|spec| spec.version.is_some()),

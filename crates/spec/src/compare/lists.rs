@@ -61,11 +61,14 @@ fn pair<'a>(old: OutlineNode<'_>, new: OutlineNode<'_>) -> Option<SubjectPair<'a
     Some(Some((subject(entries.0)?, subject(entries.1)?)))
 }
 
+/// What is read of a member: nothing where it is left out. `None` if it cannot be read.
+type MemberReading = Option<Option<Value>>;
+
 /// An object whose members are read by `part`, which also gets the member of the same name in the other version.
 fn differing(
     object: OutlineNode<'_>,
     other: OutlineNode<'_>,
-    part: fn(&str, OutlineNode<'_>, OutlineNode<'_>) -> Option<Value>,
+    part: fn(&str, OutlineNode<'_>, OutlineNode<'_>) -> MemberReading,
 ) -> Option<Value> {
     // Asked of both, so that both versions are read in the same way.
     let has_many = |object: OutlineNode<'_>| object.members().nth(MAX_MEMBERS).is_some();
@@ -73,25 +76,35 @@ fn differing(
         return object.to_value();
     }
     let others: Vec<_> = other.members().collect();
-    let member = |(key, member): (&str, OutlineNode<'_>)| {
-        let twin = others.iter().find(|(name, _)| *name == key);
-        let value = twin.map_or_else(|| member.to_value(), |(_, twin)| part(key, member, *twin));
-        Some((key.to_owned(), value?))
-    };
-    object.members().map(member).collect::<Option<Map<_, _>>>().map(Value::Object)
+    let mut read = Map::new();
+    for (index, (key, member)) in object.members().enumerate() {
+        // Most members have the same place in both.
+        let twin = others.get(index).filter(|(name, _)| *name == key);
+        let twin = twin.or_else(|| others.iter().find(|(name, _)| *name == key));
+        let value = match twin {
+            Some((_, twin)) => part(key, member, *twin)?,
+            None => Some(member.to_value()?),
+        };
+        if let Some(value) = value {
+            read.insert(key.to_owned(), value);
+        }
+    }
+    Some(Value::Object(read))
 }
 
-fn entry_part(key: &str, part: OutlineNode<'_>, twin: OutlineNode<'_>) -> Option<Value> {
-    match key {
+fn entry_part(key: &str, part: OutlineNode<'_>, twin: OutlineNode<'_>) -> MemberReading {
+    let value = match key {
         "inputSchema" | "outputSchema" | "parameters" if part.is_object() && part.text() == twin.text() => {
             Some(Value::Object(Map::new()))
         }
         "inputSchema" | "outputSchema" | "parameters" => schema(part, twin),
         _ => part.to_value(),
-    }
+    };
+    value.map(Some)
 }
 
-/// A schema in which members that are the same text in the other version accept everything.
+/// A schema in which members that are the same text in the other version accept everything, without titles,
+/// descriptions and examples that are the same.
 fn schema(part: OutlineNode<'_>, twin: OutlineNode<'_>) -> Option<Value> {
     let is_separate = |schema: OutlineNode<'_>| {
         let is_alone = |key| matches!(key, "type" | "properties" | "required" | "additionalProperties" | "items");
@@ -102,9 +115,11 @@ fn schema(part: OutlineNode<'_>, twin: OutlineNode<'_>) -> Option<Value> {
     }
     differing(part, twin, |key, part, twin| match key {
         "properties" => differing(part, twin, |_, part, twin| match part.is_object() && part.text() == twin.text() {
-            true => Some(Value::Bool(true)),
-            false => schema(part, twin),
-        }),
-        _ => part.to_value(),
+            true => Some(Some(Value::Bool(true))),
+            false => schema(part, twin).map(Some),
+        })
+        .map(Some),
+        "title" | "description" | "examples" if part.text() == twin.text() => Some(None),
+        _ => part.to_value().map(Some),
     })
 }

@@ -102,7 +102,9 @@ fn find(text: &str, within: Span) -> Vec<Span> {
     let mut at = within.start;
     let bytes = text.as_bytes().get(..within.end).unwrap_or_default();
     let last_close = text.get(at..within.end).and_then(|part| part.rfind("-->")).map_or(0, |found| at + found);
-    while let Some(offset) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| b"[{<".contains(byte))) {
+    while let Some(offset) =
+        bytes.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, b'[' | b'{' | b'<')))
+    {
         at += offset;
         let rest = &text[at..within.end];
         let length = match bytes[at] {

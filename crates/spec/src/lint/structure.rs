@@ -26,6 +26,9 @@ pub(super) fn document(reporter: &mut Reporter<'_>) {
 
 fn line_endings(reporter: &mut Reporter<'_>) {
     let text = reporter.text();
+    if !text.contains('\r') {
+        return;
+    }
     let windows = text.matches("\r\n").count();
     let plain = text.matches('\n').count() - windows;
     let lone = text.matches('\r').count() - windows;

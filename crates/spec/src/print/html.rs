@@ -8,7 +8,9 @@ use serde_json::Value;
 use sinew_tool::finding::report::escape_markup as escape;
 
 use crate::model::{Section, ToolSpecification};
-use crate::read::{names, prose};
+use crate::read::blocks::{self, BlockKind};
+use crate::read::table::Table;
+use crate::read::{labels, prose};
 
 /// A complete page.
 pub(super) fn render_html(title: &str, intro: &str, tools: &[ToolSpecification], further: &str) -> String {
@@ -28,7 +30,7 @@ pub(super) fn render_html(title: &str, intro: &str, tools: &[ToolSpecification],
         render_tool(&mut page, index, tool);
     }
     if !further.is_empty() {
-        let _ = writeln!(page, "<section>\n<h2>{}</h2>\n{}</section>", names::FURTHER, markdown(further));
+        let _ = writeln!(page, "<section>\n<h2>{}</h2>\n{}</section>", labels::FURTHER, markdown(further));
     }
     page.push_str("</main>\n</body>\n</html>\n");
     page
@@ -85,8 +87,9 @@ fn described(page: &mut String, body: &str, schema: &Value) {
 /// Prose as HTML: raw HTML in it becomes text, and only safe links are kept.
 fn markdown(text: &str) -> String {
     let text = if text == prose::NOT_STATED { "*Not stated.*" } else { text };
+    let text = widened(text);
     let events =
-        Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH).map(|event| match event {
+        Parser::new_ext(&text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH).map(|event| match event {
             Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
             Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
                 Event::Start(Tag::Link { link_type, dest_url: safe(dest_url), title, id })
@@ -101,6 +104,30 @@ fn markdown(text: &str) -> String {
     let mut html = String::new();
     pulldown_cmark::html::push_html(&mut html, events);
     html
+}
+
+/// A row with more cells than this more than its header keeps only those.
+const MOST_ADDED: usize = 32;
+
+/// Tables whose header has a cell for each of the longest row: a page would drop the others.
+fn widened(text: &str) -> String {
+    let mut wide = text.to_owned();
+    for block in blocks::cut(text).0.iter().rev() {
+        let (BlockKind::Table(lines), Some(table)) = (&block.kind, Table::of(text, &block.kind, block.span)) else {
+            continue;
+        };
+        let longest = table.rows.iter().map(|row| row.cells.len()).max().unwrap_or_default();
+        let added = longest.saturating_sub(table.header.cells.len());
+        if added == 0 || added > MOST_ADDED {
+            continue;
+        }
+        for (line, cell) in [(lines[1], " --- |"), (lines[0], "   |")] {
+            let words = line.of(text).trim_end();
+            let end = if words.ends_with('|') { "" } else { " |" };
+            wide.insert_str(line.start + words.len(), &format!("{end}{}", cell.repeat(added)));
+        }
+    }
+    wide
 }
 
 fn safe(url: CowStr<'_>) -> CowStr<'_> {

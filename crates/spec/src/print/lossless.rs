@@ -1,7 +1,7 @@
 //! Printing without loss: text that has no place in the canonical form is kept.
 //!
-//! Every block of the source is compared, word by word, with the printed text. A line, table or
-//! fenced block of which a word is missing is added under "Further sections". Headings and labels that
+//! Every block of the source is compared with the printed text: prose and cells by words and their neighbours, JSON
+//! by words. A line, table or fenced block of which something is missing is added under "Further sections". Headings and labels that
 //! name a section, titles of known columns, and other words for the same type are markup: the
 //! canonical form says the same in its own words.
 
@@ -12,8 +12,8 @@ use sinew_tool::finding::Span;
 use super::{Format, join, render_html, render_markdown, render_tool};
 use crate::model::ToolSpecification;
 use crate::read::blocks::{self, Block, BlockKind};
-use crate::read::table::{Column, Table};
-use crate::read::{Document, html_table, names, prose, schemas, types};
+use crate::read::table::{Cell, Column, Row, Table};
+use crate::read::{Document, html_table, labels, names, prose, rows, schemas, types};
 
 /// A document that was printed.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl Whole {
     fn markdown(&self, title: &str) -> String {
         let mut text = render_markdown(title, &self.intro, &self.tools);
         if !self.further.is_empty() {
-            text.push_str(&format!("\n---\n\n## {}\n\n{}\n", names::FURTHER, self.further));
+            text.push_str(&format!("\n---\n\n## {}\n\n{}\n", labels::FURTHER, self.further));
         }
         text
     }
@@ -86,15 +86,14 @@ impl Whole {
             .iter()
             .map(|tool| {
                 let printed = Printed::new(&render_tool(tool));
-                let missing = join(within(tool.places.whole).flat_map(|block| leftovers(source, block, &printed)));
+                let missing = all_leftovers(source, within(tool.places.whole), &printed);
                 with_further(tool, missing)
             })
             .collect();
         let first = document.tools.first().map_or(source.len(), |tool| tool.places.whole.start);
         let head = Printed::new(&format!("{title}\n{}", document.intro));
-        let intro = join(std::iter::once(document.intro.clone()).chain(
-            blocks.iter().take_while(|block| block.span.end <= first).flat_map(|block| leftovers(source, block, &head)),
-        ));
+        let before = blocks.iter().take_while(|block| block.span.end <= first);
+        let intro = join([document.intro.clone(), all_leftovers(source, before, &head)]);
         let known = Printed::new(&render_markdown(title, &intro, &tools));
         let owned = |block: &Block| {
             let begun = document.tools.partition_point(|tool| tool.places.whole.start <= block.span.start);
@@ -118,23 +117,70 @@ fn with_further(tool: &ToolSpecification, missing: String) -> ToolSpecification 
     if missing.is_empty() {
         return tool;
     }
-    match tool.extra.iter_mut().find(|(title, _)| names::is_further(title)) {
+    match tool.extra.iter_mut().find(|(title, _)| labels::is_further(title)) {
         Some((_, text)) => *text = join([text.clone(), missing]),
-        None => tool.extra.push((names::FURTHER.to_owned(), missing)),
+        None => tool.extra.push((labels::FURTHER.to_owned(), missing)),
     }
     tool
 }
 
-/// The words of the printed text, as a set and in order.
+/// The words of the printed text: as a set, as pairs of neighbours, and in order.
 struct Printed {
     words: HashSet<String>,
+    /// Words that the canonical form may replace are skipped, so that what stood beside them are neighbours.
+    pairs: HashSet<(String, String)>,
     phrase: String,
 }
 
 impl Printed {
     fn new(text: &str) -> Printed {
         let all: Vec<String> = words(text).collect();
-        Printed { phrase: all.join(" "), words: all.into_iter().collect() }
+        let lasting: Vec<&String> = all.iter().filter(|word| is_significant(word)).collect();
+        let pairs = lasting.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+        Printed { phrase: all.join(" "), pairs, words: all.into_iter().collect() }
+    }
+
+    /// The words of a text that were not printed.
+    fn lost_words(&self, text: &str) -> Vec<String> {
+        significant(text).filter(|word| !self.words.contains(word)).collect()
+    }
+
+    /// The same, and pairs of neighbours that were printed apart: words that occur elsewhere say nothing of a sentence.
+    fn lost_phrases(&self, text: &str) -> Vec<String> {
+        let words: Vec<String> = significant(text).collect();
+        let mut lost: Vec<String> = words.iter().filter(|word| !self.words.contains(*word)).cloned().collect();
+        if lost.is_empty() {
+            let pairs = words.windows(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+            lost = pairs.filter(|pair| !self.pairs.contains(pair)).map(|(one, two)| format!("{one} {two}")).collect();
+        }
+        lost
+    }
+
+    /// What a line of prose says and was not printed. A line that describes a parameter becomes a row of a table.
+    fn lost_line(&self, source: &str, line: Span) -> Vec<String> {
+        let said = said(line.of(source));
+        if said.is_empty() {
+            return Vec::new();
+        }
+        let own = Span::new(line.end - said.len(), line.end);
+        if let Some(row) = rows::read_bullet(source, line) {
+            let mut lost = self.lost_words(said);
+            if let Some(description) = row.description.as_ref().and_then(Cell::said).filter(|_| lost.is_empty()) {
+                lost = self.lost_phrases(description);
+            }
+            return lost;
+        }
+        if rows::read_inline(source, own).is_some() {
+            return self.lost_words(said);
+        }
+        // What a line says of idempotency is printed in a section of its own.
+        match labels::idempotency_in(said) {
+            Some(answer) => [&said[..answer.start], &said[answer.clone()], &said[answer.end..]]
+                .into_iter()
+                .flat_map(|part| self.lost_phrases(part))
+                .collect(),
+            None => self.lost_phrases(said),
+        }
     }
 }
 
@@ -143,13 +189,20 @@ fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
+/// The parts of some blocks that were not printed. Comments come last: they are not read as text, so that they would
+/// change their place each time.
+fn all_leftovers<'a>(source: &str, blocks: impl Iterator<Item = &'a Block>, printed: &Printed) -> String {
+    let (comments, others): (Vec<&Block>, Vec<&Block>) =
+        blocks.partition(|block| matches!(block.kind, BlockKind::Comment));
+    join(others.into_iter().chain(comments).flat_map(|block| leftovers(source, block, printed)))
+}
+
 /// The parts of a block that were not printed, ready to be added to another section.
 fn leftovers(source: &str, block: &Block, printed: &Printed) -> Vec<String> {
-    let kept = |text: &str| significant(text).all(|word| printed.words.contains(&word));
     match &block.kind {
         BlockKind::Prose(lines) => lines
             .iter()
-            .filter(|line| !kept(said(line.of(source))))
+            .filter(|line| !printed.lost_line(source, **line).is_empty())
             .map(|line| prose::from_text(line.of(source).trim_start()))
             .collect(),
         BlockKind::Heading { text, .. } if !missing(source, block, printed).is_empty() => {
@@ -162,22 +215,22 @@ fn leftovers(source: &str, block: &Block, printed: &Printed) -> Vec<String> {
 
 /// The words of a block that were not printed.
 fn missing(source: &str, block: &Block, printed: &Printed) -> Vec<String> {
-    let lost = |text: &str| -> Vec<String> { significant(text).filter(|word| !printed.words.contains(word)).collect() };
     match &block.kind {
         BlockKind::Heading { text, .. } => {
             let words = text.of(source);
-            let is_structure = names::section(words).is_some() || names::is_further(words);
+            let is_structure = labels::section(words).is_some() || labels::is_further(words);
             // The words of a heading belong together; single words may occur anywhere.
             let phrase = self::words(tool_words(words)).collect::<Vec<_>>().join(" ");
             if is_structure || printed.phrase.contains(&phrase) { Vec::new() } else { vec![phrase] }
         }
-        BlockKind::Prose(lines) => lines.iter().flat_map(|line| lost(said(line.of(source)))).collect(),
+        BlockKind::Prose(lines) => lines.iter().flat_map(|line| printed.lost_line(source, *line)).collect(),
         BlockKind::Table(_) | BlockKind::Html => match Table::of(source, &block.kind, block.span) {
-            Some(table) => table_words(&table).iter().flat_map(|cell| lost(cell)).collect(),
-            None => lost(&html_table::untagged(block.span.of(source))),
+            Some(table) => table_words(&table).iter().flat_map(|cell| printed.lost_phrases(cell)).collect(),
+            None => printed.lost_words(&html_table::untagged(block.span.of(source))),
         },
-        BlockKind::Fence { body, .. } => lost(body.of(source)),
-        BlockKind::Comment => lost(block.span.of(source)),
+        // A schema is printed with what the table adds to it.
+        BlockKind::Fence { body, .. } => printed.lost_words(body.of(source)),
+        BlockKind::Comment => printed.lost_phrases(block.span.of(source)),
     }
 }
 
@@ -195,26 +248,31 @@ fn said(line: &str) -> &str {
     if trimmed == prose::NOT_STATED || schemas::says_none(trimmed) || trimmed == schemas::SCHEMA_LABEL {
         return "";
     }
-    match names::label(line) {
-        Some((label, rest)) if names::section(label).is_some() => said(rest),
+    match labels::label(line) {
+        Some((label, rest)) if labels::section(label).is_some() => said(rest),
         _ => line,
     }
 }
 
 /// Words that the canonical form does not replace by others.
 fn significant(text: &str) -> impl Iterator<Item = String> + '_ {
-    words(text).filter(|word| {
-        let answers = ["yes", "no", "true", "false", "required", "optional", "default", "array", "list", "of"];
-        !answers.contains(&word.as_str()) && types::read(word).is_none()
-    })
+    words(text).filter(|word| is_significant(word))
 }
 
-/// The cells that must be printed. Titles of known columns are replaced by the standard's; all
-/// other titles must be printed too.
+fn is_significant(word: &str) -> bool {
+    let answers = ["yes", "no", "true", "false", "required", "optional", "default", "array", "list", "of"];
+    !answers.contains(&word) && types::read(word).is_none()
+}
+
+/// The cells that must be printed. Titles of known columns are replaced by the standard's; all other titles must be
+/// printed too. A row that says there are no parameters becomes a sentence.
 fn table_words(table: &Table) -> Vec<String> {
     let columns = table.columns().unwrap_or_default();
     let known = |index: usize| columns.get(index).is_some_and(|column| *column != Column::Other);
     let titles = table.header.cells.iter().enumerate().filter(|(index, _)| !known(*index)).map(|(_, cell)| cell);
-    let cells = table.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.said().is_some());
+    let says_none =
+        |row: &&Row| !columns.is_empty() && row.cells.iter().all(|cell| cell.said().is_none_or(schemas::says_none));
+    let rows = table.rows.iter().filter(|row| !says_none(row));
+    let cells = rows.flat_map(|row| &row.cells).filter(|cell| cell.said().is_some());
     titles.chain(cells).map(|cell| cell.text.clone()).collect()
 }

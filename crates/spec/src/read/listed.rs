@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::blocks::{Block, BlockKind};
 use super::names::{self, Confidence};
 use super::table::Table;
-use super::{Problem, html_table, prose, rows};
+use super::{Problem, bullets, html_table, labels, prose, rows};
 use crate::json::{self, JsonNode};
 use crate::lint::rules;
 use sinew_tool::finding::Span;
@@ -16,16 +16,17 @@ use sinew_tool::text::clip;
 /// Looks for names of tools in the blocks outside `tools`, the ranges of blocks that were read as tools under the
 /// names in `known`.
 pub(super) fn unread(text: &str, blocks: &[Block], tools: &[Range<usize>], known: KnownNames) -> Vec<Problem> {
-    let mut search = Search { text, known, found: Vec::new() };
+    let mut search = Search { text, known, is_alone: tools.is_empty(), found: Vec::new() };
     let mut ahead = tools.iter().peekable();
     let mut listed_below = None;
     let mut is_announced = false;
+    let mut is_other = false;
     for (index, block) in blocks.iter().enumerate() {
         ahead.next_if(|tool| tool.end <= index);
         let is_inside = ahead.peek().is_some_and(|tool| tool.contains(&index));
         if let BlockKind::Heading { level, text: words } = block.kind {
             let title = words.of(text);
-            if names::is_further(title) {
+            if labels::is_further(title) {
                 break;
             }
             if listed_below.is_some_and(|below| level <= below) {
@@ -33,14 +34,25 @@ pub(super) fn unread(text: &str, blocks: &[Block], tools: &[Range<usize>], known
             }
             if names::lists_tools(title) {
                 listed_below = Some(level);
-            } else if names::section(title).is_some() {
+            } else if labels::section(title).is_some() {
                 listed_below = None;
             }
+            is_other = bullets::is_about_others(title);
             continue;
         }
         search.headings(block);
         if !is_inside {
-            search.block(block, listed_below.is_some() || std::mem::take(&mut is_announced));
+            let is_list = listed_below.is_some() || std::mem::take(&mut is_announced);
+            search.block(
+                block,
+                if is_list {
+                    Listing::Tools
+                } else if is_other {
+                    Listing::Others
+                } else {
+                    Listing::Unknown
+                },
+            );
             is_announced = announces_tools(text, block);
         }
     }
@@ -83,9 +95,19 @@ impl KnownNames {
     }
 }
 
+/// What a list is of, by the heading or the sentence above it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Listing {
+    Tools,
+    Others,
+    Unknown,
+}
+
 struct Search<'a> {
     text: &'a str,
     known: KnownNames,
+    /// Whether no tool of the document was read.
+    is_alone: bool,
     found: Vec<Problem>,
 }
 
@@ -129,9 +151,10 @@ impl Search<'_> {
         }
     }
 
-    fn block(&mut self, block: &Block, is_list: bool) {
+    fn block(&mut self, block: &Block, listing: Listing) {
+        let is_list = listing == Listing::Tools;
         match &block.kind {
-            BlockKind::Prose(lines) => self.lines(lines, is_list),
+            BlockKind::Prose(lines) => self.lines(lines, listing),
             BlockKind::Table(_) | BlockKind::Html => {
                 if let Some(table) = Table::of(self.text, &block.kind, block.span) {
                     self.table(&table, is_list);
@@ -147,11 +170,11 @@ impl Search<'_> {
         }
     }
 
-    /// Bullets in a list of tools, and names in bold type alone on a line.
-    fn lines(&mut self, lines: &[Span], is_list: bool) {
-        let mut is_list = is_list;
+    /// Bullets in a list of tools, or that look like tools themselves, and names in bold type alone on a line.
+    fn lines(&mut self, lines: &[Span], listing: Listing) {
+        let mut is_list = listing == Listing::Tools;
         let mut outer: Option<usize> = None;
-        for line in lines {
+        for (index, line) in lines.iter().enumerate() {
             let words = line.of(self.text);
             let body = words.trim_start();
             let indent = words.len() - body.len();
@@ -166,14 +189,28 @@ impl Search<'_> {
             };
             // What is further inside a tool's bullet describes it, and a bullet with a type is a parameter.
             let is_part = outer.is_some_and(|outer| indent > outer) || rows::read_bullet(self.text, *line).is_some();
-            if !is_list || is_part {
+            if is_part {
                 continue;
             }
-            if let Some(name) = leading_name(item) {
+            let Some(name) = leading_name(item) else { continue };
+            let is_meant = is_list
+                || listing == Listing::Unknown
+                    && (self.has_parameters(indent, &lines[index + 1..])
+                        || bullets::is_tool(item, &name, self.is_alone));
+            if is_meant {
                 outer = Some(indent);
                 self.report(&name, *line);
             }
         }
+    }
+
+    /// Whether a bullet further inside describes a parameter of the one before it.
+    fn has_parameters(&self, indent: usize, below: &[Span]) -> bool {
+        let inside = below.iter().take_while(|line| {
+            let words = line.of(self.text);
+            words.len() - words.trim_start().len() > indent
+        });
+        inside.into_iter().any(|line| rows::read_bullet(self.text, *line).is_some())
     }
 
     /// A table with a column of tools.
@@ -237,6 +274,15 @@ fn named_any(words: &str) -> Option<String> {
 
 /// The name at the beginning of a bullet: `` `read_file`: Reads a file ``.
 fn leading_name(item: &str) -> Option<String> {
+    let bold =
+        item.strip_prefix("**").and_then(|bold| bold.split_once("**")).map(|(bold, _)| bold.trim_end_matches(':'));
+    let code = prose::first_code(bold.unwrap_or(item)).filter(|_| bold.unwrap_or(item).starts_with('`'));
+    if let Some(code) = code {
+        return named(&format!("`{code}`"));
+    }
+    if let Some(bold) = bold {
+        return named(bold);
+    }
     let end = item.find([':', '：', '–', '—', '(']).or_else(|| item.find(" - ")).unwrap_or(item.len());
     let link = item.starts_with('[').then(|| item.find(')')).flatten().map(|close| close + 1);
     named(item[..link.unwrap_or(end)].trim())

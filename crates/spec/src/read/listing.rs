@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use sinew_tool::tool::VERSION_KEY;
 use sinew_tool::{Manifest, Tool};
 
-use super::names::FURTHER;
+use super::labels::FURTHER;
 use super::places::Places;
 use super::{Document, Format, Problem};
 use crate::json::{self, JsonKind, JsonNode};

@@ -4,23 +4,28 @@
 //! real documents need; what was wrong is kept as problems, with places, for
 //! [`crate::lint`] to report.
 //!
-//! `blocks` splits the text, `names` recognises headings, `parts` sorts what is below one, `assemble`
-//! builds tools, `schemas` reads tables and schemas, `rows` their rows, `types` the names in type
+//! `blocks` splits the text (`leaves`: what the Markdown parser knows), `tool_headings` finds where tools begin,
+//! `names` and `labels` recognise tools and sections, `parts` sorts what is below a heading, `assemble` builds tools, `schemas` reads tables and schemas, `rows` their rows, `types` the names in type
 //! cells; `listed` finds tools that were not read; `listing` reads the JSON formats.
 
 mod assemble;
 pub(crate) mod blocks;
+mod bullets;
 pub(crate) mod html_table;
+pub(crate) mod labels;
+mod leaves;
 mod listed;
 pub(crate) mod listing;
 pub(crate) mod meta;
 pub(crate) mod names;
+mod no_tools;
 mod parts;
 pub mod places;
 pub(crate) mod prose;
 pub(crate) mod rows;
 pub(crate) mod schemas;
 pub mod table;
+mod tool_headings;
 pub mod types;
 
 use sinew_tool::Tool;
@@ -40,6 +45,18 @@ pub enum Format {
     Manifest,
 }
 
+/// What the source of a tool list can state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// A text of which nobody knows who wrote it.
+    #[default]
+    Unknown,
+    /// A server of MCP, which states all that a list has members for.
+    Complete,
+    /// A board or an app, whose protocol knows names, descriptions and arguments; some know results too.
+    Short,
+}
+
 /// A problem found while reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -52,6 +69,7 @@ pub struct Problem {
 #[derive(Clone, Debug)]
 pub struct Document {
     pub format: Format,
+    pub dialect: Dialect,
     /// The text that all spans point into: without a byte order mark, and empty where it was not
     /// text or too large.
     pub text: String,
@@ -150,6 +168,7 @@ impl Document {
     fn empty(format: Format, text: String) -> Document {
         Document {
             format,
+            dialect: Dialect::Unknown,
             lines: Lines::new(&text),
             text,
             title: None,

@@ -1,9 +1,7 @@
-//! Recognising headings: which ones begin a tool, and which begin one of its sections.
+//! Recognising names of tools: in headings, in bullets, and in the titles above lists of tools.
 
-use std::ops::Range;
-
+use super::labels::section;
 use super::prose;
-use crate::model::Section;
 
 /// How likely a heading is to begin a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +17,7 @@ pub(crate) enum Confidence {
 /// The tool that a heading begins.
 pub(crate) fn tool(words: &str) -> Option<(String, Confidence)> {
     let plain = plain(words);
-    let words = without_number(&plain);
+    let words = unmarked(without_number(&plain));
     if let Some((kind, name)) = announced(words) {
         return Some((prose::one_line(name), kind));
     }
@@ -54,10 +52,13 @@ fn plain(words: &str) -> String {
     {
         words = link.split_once("](").map_or(words, |(text, _)| text);
     }
-    for mark in ["**", "__"] {
-        words = words.strip_prefix(mark).and_then(|inner| inner.strip_suffix(mark)).unwrap_or(words);
-    }
-    words.trim().to_owned()
+    unmarked(words).trim().to_owned()
+}
+
+/// Words without the marks of bold type around them.
+fn unmarked(words: &str) -> &str {
+    let within = |mark: &str| words.strip_prefix(mark)?.strip_suffix(mark).filter(|inner| !inner.contains(mark));
+    within("**").or_else(|| within("__")).unwrap_or(words)
 }
 
 /// `Tool: x`, `MCP Tool 2 - `x``, and with less confidence `Function: x`.
@@ -159,100 +160,6 @@ pub(crate) fn lists_tools(words: &str) -> bool {
         || words.windows(2).any(|pair| pair[0] == "tool" && WHOLE.contains(&pair[1]))
 }
 
-/// The section that a heading or a bold label begins, whatever its number and remarks.
-pub(crate) fn section(words: &str) -> Option<Section> {
-    let words = words.to_lowercase();
-    let words = words.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' ' | '#' | '§'));
-    let words = words.split(['(', ':', '—']).next().unwrap_or(words);
-    let words = words.trim().trim_matches(['*', '_']).trim();
-    Some(match words {
-        "tool purpose and description"
-        | "purpose and description"
-        | "purpose"
-        | "description"
-        | "tool purpose"
-        | "summary" => Section::Purpose,
-        "invocation name" | "tool name" | "invocation" | "name" => Section::Name,
-        "input schema"
-        | "parameters"
-        | "input parameters"
-        | "arguments"
-        | "input"
-        | "inputs"
-        | "params"
-        | "schema"
-        | "args"
-        | "options"
-        | "takes"
-        | "accepts"
-        | "input arguments"
-        | "request"
-        | "request parameters"
-        | "input schema and parameters" => Section::Input,
-        "output schema" | "return value" | "returns" | "return schema" | "output" | "outputs" | "response"
-        | "return" | "return values" | "result" | "results" | "output format" | "return format" | "return type"
-        | "success response" | "returns on success" => Section::Output,
-        "error handling" | "errors" | "error cases" | "error response" | "error codes" | "error conditions"
-        | "failure" | "failures" | "failure modes" | "possible errors" | "exceptions" | "raises" => Section::Errors,
-        "idempotency" | "idempotence" | "idempotent" | "idempotent?" => Section::Idempotency,
-        "usage examples" | "usage example" | "example usage" | "example" | "examples" | "usage"
-        | "example invocation" | "example call" => Section::Examples,
-        "security considerations"
-        | "security"
-        | "security notes"
-        | "security consideration"
-        | "security and safety"
-        | "safety" => Section::Security,
-        _ => return None,
-    })
-}
-
-/// Whether a title says parameters and nothing else; "Options" or "Schema" may be about anything.
-pub(crate) fn announces_parameters(title: &str) -> bool {
-    let title = title.to_lowercase();
-    ["parameter", "argument", "input"].iter().any(|word| title.contains(word))
-}
-
-/// The label at the start of a line that acts as a heading, with the rest of the line: `**Parameters**:`,
-/// `**Returns:** text`, `__Errors__`, and the name of a section alone before a colon: `Parameters:`.
-pub(crate) fn label(line: &str) -> Option<(&str, &str)> {
-    let line = unbulleted(line);
-    let Some((mark, rest)) = ["**", "__"].iter().find_map(|mark| Some((*mark, line.strip_prefix(mark)?))) else {
-        let words = line.trim_end().strip_suffix(':')?;
-        return section(words).map(|_| (words, ""));
-    };
-    let (words, rest) = rest.split_once(mark)?;
-    match words.strip_suffix(':') {
-        Some(words) => Some((words, rest.trim_start())),
-        None if rest.trim().is_empty() => Some((words, "")),
-        None => Some((words, rest.trim_start().strip_prefix(':')?.trim_start())),
-    }
-}
-
-fn unbulleted(line: &str) -> &str {
-    let line = line.trim_start();
-    ["- ", "* ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet)).unwrap_or(line).trim_start()
-}
-
-/// Where a line says whether the tool is idempotent: `**Idempotent**: Yes`, at its beginning or after something
-/// else. Entries on one line are separated by `|` or dots, or by the next bold label.
-pub(crate) fn idempotency_in(line: &str) -> Option<Range<usize>> {
-    let body = unbulleted(line);
-    let first = line.len() - body.len();
-    let is_plain = body.split_once(':').is_some_and(|(label, _)| answers_idempotency(label));
-    let marked = || line.match_indices("**").chain(line.match_indices("__")).map(|(at, _)| at);
-    let at = if is_plain { Some(first) } else { marked().find(|at| label(&line[*at..]).is_some_and(is_answer)) }?;
-    let said = at + line[at..].find(':')? + 1;
-    let ends = [" | ", " · ", " • ", " ∙ ", ", **", "; **", ". **", ", __", "; __", ". __"];
-    let end = ends.iter().filter_map(|end| line[said..].find(end)).min().map_or(line.len(), |found| said + found);
-    let is_stated = line[said..end].contains(|c: char| c.is_alphanumeric());
-    is_stated.then_some(if at == first { 0..end } else { at..end })
-}
-
-fn is_answer((label, rest): (&str, &str)) -> bool {
-    answers_idempotency(label) && !rest.is_empty()
-}
-
 fn is_name(text: &str) -> bool {
     (1..=128).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'/'))
@@ -262,84 +169,6 @@ fn is_name(text: &str) -> bool {
 fn is_file(text: &str) -> bool {
     let endings = [".md", ".py", ".json", ".yaml", ".yml", ".toml", ".txt", ".rs", ".js", ".ts", ".sh"];
     endings.iter().any(|ending| text.ends_with(ending)) || text.ends_with('/')
-}
-
-/// Whether a label begins the answer of the idempotency section: `**Idempotent**: Yes`.
-pub(crate) fn answers_idempotency(label: &str) -> bool {
-    matches!(
-        label.trim_matches(['*', '_', ' ']).to_lowercase().as_str(),
-        "idempotent" | "idempotent?" | "is idempotent" | "idempotency"
-    )
-}
-
-/// Whether a heading begins the part that belongs to no tool and no section.
-pub(crate) fn is_further(words: &str) -> bool {
-    words.trim().eq_ignore_ascii_case(FURTHER)
-}
-
-/// The heading of text that has no section of its own.
-pub(crate) const FURTHER: &str = "Further sections";
-
-/// Whether a line says that the module has no tools. Asked only of documents in which no tool was found.
-pub(crate) fn says_no_tools(line: &str) -> bool {
-    const VERBS: &[&str] = &[
-        "expose",
-        "exposes",
-        "define",
-        "defines",
-        "provide",
-        "provides",
-        "offer",
-        "offers",
-        "have",
-        "has",
-        "contain",
-        "contains",
-        "implement",
-        "implements",
-        "register",
-        "registers",
-        "publish",
-        "publishes",
-        "include",
-        "includes",
-        "declare",
-        "declares",
-        "ship",
-        "ships",
-        "support",
-        "supports",
-        "export",
-        "exports",
-        "add",
-        "adds",
-    ];
-    let line = line.replace(['*', '_', '`'], "").replace("n't ", " not ").replace("n’t ", " not ").to_lowercase();
-    if ["specification is n/a", "status: not applicable", "not applicable for mcp"]
-        .iter()
-        .any(|says| line.contains(says))
-    {
-        return true;
-    }
-    let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let is_tool = |word: &&str| matches!(*word, "tool" | "tools");
-    let within = |start: usize, count: usize| &words[start.min(words.len())..(start + count).min(words.len())];
-    words.iter().enumerate().any(|(index, word)| {
-        let is_condition = index > 0 && matches!(words[index - 1], "if" | "when" | "where" | "unless" | "while");
-        match *word {
-            _ if is_condition => false,
-            "no" | "zero" | "0" | "without" => within(index + 1, 4).iter().any(is_tool),
-            "not" | "neither" | "never" => {
-                let after = within(index + 1, 12);
-                after.iter().take(7).any(|word| VERBS.contains(word)) && after.iter().any(is_tool)
-            }
-            "none" | "nothing" => {
-                let nearby = &words[index.saturating_sub(5)..(index + 9).min(words.len())];
-                nearby.iter().any(is_tool) && words.len() <= 12
-            }
-            _ => false,
-        }
-    })
 }
 
 #[cfg(test)]
@@ -365,6 +194,7 @@ mod tests {
             ("read_file - Reads a file", Some(("read_file", Confidence::Likely))),
             ("🔧 `a_tool`", Some(("a_tool", Confidence::Likely))),
             ("**read_file**", Some(("read_file", Confidence::Likely))),
+            ("2.1 **read_file**", Some(("read_file", Confidence::Likely))),
             ("[read_file](#read_file)", Some(("read_file", Confidence::Likely))),
             ("read_file {#read-file}", Some(("read_file", Confidence::Likely))),
             ("<a id=\"x\"></a>read_file", Some(("read_file", Confidence::Likely))),
@@ -404,90 +234,6 @@ mod tests {
             ["Related tools", "Adding new tools", "Toolbox", "Tool", "How the tools of this module are built and run"]
         {
             assert!(!lists_tools(words), "{words}");
-        }
-    }
-
-    #[test]
-    fn a_document_may_say_in_many_ways_that_it_has_no_tools() {
-        for line in [
-            "## Current Status: No MCP Tools Defined",
-            "This module does not currently expose any functions as MCP tools.",
-            "The package doesn't define tools; see `auth` instead.",
-            "**No public tools** are registered here.",
-            "MCP tools: none",
-            "Tools: None.",
-            "There are no tools in this release.",
-            "It ships without any MCP tools.",
-            "Nothing here is exposed as an MCP tool.",
-            "This module has zero tools.",
-            "Status: Not applicable",
-            "Neither the library nor its plugins provide tools.",
-            "It never registers a tool of its own.",
-        ] {
-            assert!(says_no_tools(line), "{line}");
-        }
-        for line in [
-            "The tools below read and write files.",
-            "If no tools are found, the loader stops.",
-            "When no MCP tool matches, an error is returned.",
-            "This tool does not raise errors.",
-            "No parameters.",
-            "Does not require a network.",
-        ] {
-            assert!(!says_no_tools(line), "{line}");
-        }
-    }
-
-    #[test]
-    fn sections_are_recognised_under_other_numbers_and_names() {
-        for (words, expected) in [
-            ("3. Input Schema (Parameters)", Some(Section::Input)),
-            ("5. Idempotency", Some(Section::Idempotency)),
-            ("7. Usage Examples (JSON)", Some(Section::Examples)),
-            ("5. Example Usage", Some(Section::Examples)),
-            ("Return Schema", Some(Section::Output)),
-            ("Notes", None),
-        ] {
-            assert_eq!(section(words), expected, "{words}");
-        }
-        for section_ in Section::ALL {
-            assert_eq!(section(section_.title()), Some(section_));
-        }
-    }
-
-    #[test]
-    fn a_label_may_act_as_a_heading() {
-        for (line, expected) in [
-            ("**Returns:** `status`", Some(("Returns", "`status`"))),
-            ("**Parameters**:", Some(("Parameters", ""))),
-            ("**Parameters**", Some(("Parameters", ""))),
-            ("__Parameters__: none", Some(("Parameters", "none"))),
-            ("**Note** this", None),
-            ("- **Note**: this", Some(("Note", "this"))),
-            ("- Parameters:", Some(("Parameters", ""))),
-            ("Returns:", Some(("Returns", ""))),
-            ("Returns: a list", None),
-            ("As follows:", None),
-        ] {
-            assert_eq!(label(line), expected, "{line}");
-        }
-    }
-
-    #[test]
-    fn an_answer_about_idempotency_is_found_wherever_it_is_on_the_line() {
-        for (line, expected) in [
-            ("- **Idempotent**: Yes", Some("- **Idempotent**: Yes")),
-            ("**Idempotent:** No, each call adds one.", Some("**Idempotent:** No, each call adds one.")),
-            ("- Idempotent: Yes", Some("- Idempotent: Yes")),
-            ("Reads a file. **Idempotent**: Yes", Some("**Idempotent**: Yes")),
-            ("**Version**: 1.0 | **Idempotent**: Yes | **Status**: Active", Some("**Idempotent**: Yes")),
-            ("**Status**: Active, **Idempotent**: **Yes**, **Author**: Ann", Some("**Idempotent**: **Yes**")),
-            ("Calls are __Idempotent__: yes", Some("__Idempotent__: yes")),
-            ("**Idempotent**:", None),
-            ("An **idempotent** call: done twice", None),
-            ("The flag says whether it is idempotent: yes or no", None),
-        ] {
-            assert_eq!(idempotency_in(line).map(|range| &line[range]), expected, "{line}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The text below a tool's heading, sorted into its sections, and sections as text again.
 
-use super::blocks::{self, Block, BlockKind};
+use super::blocks::{Block, BlockKind};
 use super::places::SectionPlace;
 use super::table::Table;
-use super::{names, prose};
+use super::{labels, leaves, prose};
 use crate::model::Section;
 use sinew_tool::finding::Span;
 
@@ -32,10 +32,16 @@ impl Piece {
 /// Pieces as one Markdown text. Line endings and blank lines are normalised, everything else is kept.
 pub(super) fn prose_of(text: &str, pieces: &[Piece]) -> String {
     let mut prose = String::new();
+    let mut is_apart = false;
     for piece in pieces {
-        if !prose.is_empty() {
-            prose.push_str(if piece.gap { "\n\n" } else { "\n" });
+        if matches!(piece.kind, BlockKind::Comment) {
+            is_apart = true;
+            continue;
         }
+        if !prose.is_empty() {
+            prose.push_str(if piece.gap || is_apart { "\n\n" } else { "\n" });
+        }
+        is_apart = false;
         match &piece.kind {
             BlockKind::Prose(lines) | BlockKind::Table(lines) => {
                 let lines: Vec<String> = lines.iter().map(|line| kept_line(text, *line)).collect();
@@ -54,13 +60,13 @@ pub(super) fn prose_of(text: &str, pieces: &[Piece]) -> String {
 fn kept_line(text: &str, line: Span) -> String {
     let begins_line = line.start == 0 || matches!(text.as_bytes()[line.start - 1], b'\n' | b'\r');
     let words = line.of(text).trim_end();
-    let is_structure = blocks::opens(words) || prose::is_heading(words) || prose::is_underline(words);
+    let is_structure = leaves::opens(words) || prose::is_heading(words) || prose::is_underline(words);
     if begins_line && !is_structure { words.to_owned() } else { prose::from_text(words) }
 }
 
 /// The same for a heading, whose text may span several lines above one of hyphens.
 fn kept_heading(heading: &str) -> String {
-    let kept = |line: &str| if blocks::opens(line) { prose::from_text(line) } else { line.to_owned() };
+    let kept = |line: &str| if leaves::opens(line) { prose::from_text(line) } else { line.to_owned() };
     heading.split('\n').map(kept).collect::<Vec<_>>().join("\n")
 }
 
@@ -113,7 +119,7 @@ pub(super) fn sort(text: &str, body: &[Block], end: usize) -> Parts {
             && section_level.is_none_or(|section_level| level <= section_level)
         {
             let title = words.of(text);
-            if let Some(section) = names::section(title) {
+            if let Some(section) = labels::section(title) {
                 section_level.get_or_insert(level);
                 parts.open(section, words, true, block.span.start);
                 (current, by_bold) = (Part::Section(section), false);
@@ -149,7 +155,7 @@ impl Parts {
         for line in lines {
             let words = line.of(text);
             let in_idempotency = matches!(current, Part::Section(Section::Idempotency));
-            if let Some(answer) = names::idempotency_in(words).filter(|_| !in_idempotency) {
+            if let Some(answer) = labels::idempotency_in(words).filter(|_| !in_idempotency) {
                 let part = |range: std::ops::Range<usize>| {
                     trimmed(text, Span::new(line.start + range.start, line.start + range.end))
                 };
@@ -160,7 +166,7 @@ impl Parts {
                 gap = true;
                 continue;
             }
-            let section = names::label(words).and_then(|(bold, rest)| Some((names::section(bold)?, bold, rest)));
+            let section = labels::label(words).and_then(|(bold, rest)| Some((labels::section(bold)?, bold, rest)));
             match section.filter(|_| by_bold) {
                 Some((section, bold, rest)) => {
                     self.put_lines(current, std::mem::take(&mut run), gap);
@@ -185,7 +191,7 @@ impl Parts {
         };
         for row in std::iter::once(&table.header).chain(&table.rows) {
             if let [label, answer, ..] = row.cells.as_slice()
-                && names::answers_idempotency(&prose::unmark(&label.text))
+                && labels::answers_idempotency(&prose::unmark(&label.text))
                 && answer.said().is_some()
             {
                 self.answers.push(answer.span);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::places::{FieldRow, FieldTable, Required};
 use super::table::{self, Cell, Column};
-use super::{names, prose, types};
+use super::{labels, prose, types};
 use crate::model::Section;
 use sinew_tool::finding::Span;
 
@@ -53,7 +53,7 @@ pub(crate) fn bulleted(item: &str) -> Option<&str> {
 pub(crate) fn read_definition(text: &str, term: Span, explanation: Span) -> Option<FieldRow> {
     let rest = explanation.of(text).trim_start().strip_prefix(':')?;
     let name = prose::unmark(term.of(text));
-    if !is_parameter(&name) || names::section(&name).is_some() {
+    if !is_parameter(&name) || labels::section(&name).is_some() {
         return None;
     }
     let at = term.start + term.of(text).find(name.as_str())?;
@@ -99,7 +99,7 @@ pub(crate) fn read_inline(text: &str, line: Span) -> Option<Vec<FieldRow>> {
 /// A label in front of parameters on one line: `Inputs: path (string)`.
 pub(crate) fn inline_label(line: &str) -> Option<(&str, &str)> {
     let (label, listed) = line.split_once(':')?;
-    let is_input = names::section(label) == Some(Section::Input) && names::announces_parameters(label);
+    let is_input = labels::section(label) == Some(Section::Input) && labels::announces_parameters(label);
     is_input.then_some((label, listed))
 }
 

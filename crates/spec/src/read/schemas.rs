@@ -345,10 +345,11 @@ fn looks_like_a_schema(node: &JsonNode) -> bool {
             .is_some_and(|kind| is_type(kind) || (!kind.items().is_empty() && kind.items().iter().all(is_type)))
 }
 
-/// Adds what only the table describes, unless the schema refuses it.
+/// Adds what only the table describes, unless the schema describes other members in a way of its own. A schema that
+/// refuses all others was written before the row.
 fn add_rows(schema: &mut Value, table: &FieldTable) {
-    let is_closed = ["additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"];
-    if is_closed.iter().any(|key| schema.get(key).is_some_and(|rest| rest != &Value::Bool(true))) {
+    let is_own = |key: &str| schema.get(key).is_some_and(|rest| !rest.is_boolean());
+    if ["additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"].into_iter().any(is_own) {
         return;
     }
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };

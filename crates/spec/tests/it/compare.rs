@@ -1,8 +1,8 @@
 //! What counts as breaking, additive or cosmetic.
 
 use serde_json::{Value, json};
-use sinew_spec::Document;
 use sinew_spec::compare::{Bump, Impact, diff, diff_documents, diff_lists};
+use sinew_spec::{Dialect, Document};
 use sinew_tool::{Hints, Tool, Version};
 
 fn object(properties: Value, required: Value) -> Value {
@@ -569,4 +569,34 @@ fn a_change_of_the_second_tool_of_a_name_is_told() {
     assert_eq!(diff_documents(&list("Second."), &list("Second.")).changes, []);
     let changes = diff_documents(&list("Second."), &list("Other.")).changes;
     assert_eq!(changes.iter().map(|change| change.impact).collect::<Vec<_>>(), [Impact::Undecided]);
+}
+
+/// Documents in Markdown and a list of the same tool, without its result.
+fn described_and_listed() -> (Document, Document) {
+    let tool = json!({
+        "name": "dim_it", "description": "Dims.", "inputSchema": {"type": "object"},
+        "outputSchema": {"type": "object", "properties": {"level": {"type": "integer"}}},
+    });
+    let mut listed = tool.clone();
+    listed.as_object_mut().unwrap().shift_remove("outputSchema");
+    let full = Document::parse(&json!([tool]).to_string());
+    let page = sinew_spec::print::render_document("Lamps", &full).text;
+    (Document::parse(&page), Document::parse(&json!([listed]).to_string()))
+}
+
+#[test]
+fn a_server_that_lost_its_results_breaks_its_callers_and_a_board_cannot_state_any() {
+    let (page, mut list) = described_and_listed();
+    let unknown = diff_documents(&page, &list);
+    assert!(unknown.changes.is_empty() && unknown.not_compared.contains(&"output schemas"), "{unknown:?}");
+    list.dialect = Dialect::Complete;
+    let server = diff_documents(&page, &list);
+    assert_eq!(server.changes.iter().map(|change| change.impact).max(), Some(Impact::Breaking), "{server:?}");
+    list.dialect = Dialect::Short;
+    let mut full = Document::parse(
+        r#"[{"name": "dim_it", "description": "Dims.", "title": "Dim", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}}]"#,
+    );
+    full.dialect = Dialect::Complete;
+    let board = diff_documents(&full, &list);
+    assert!(board.changes.is_empty() && board.not_compared.contains(&"titles"), "{board:?}");
 }

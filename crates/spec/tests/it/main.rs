@@ -8,6 +8,7 @@ mod corpus;
 mod forms;
 mod hostile;
 mod keyword_pairs;
+mod lossless;
 mod meaning_pairs;
 mod report;
 mod rules;

@@ -26,6 +26,8 @@ pub(crate) const PAIRS: &[(Second, &str, &str)] = &[
     (Other, r##"{"type": "integer", "minimum": 1, "maximum": 3}"##, r##"{"enum": [1, 2, 4]}"##),
     (Other, r##"{"enum": ["a", "abc"]}"##, r##"{"type": "string", "maxLength": 2}"##),
     (Other, r##"{"type": "number", "minimum": 1, "maximum": 3}"##, r##"{"enum": [1, 2, 3, 4]}"##),
+    (Same, r##"{"type": "string", "pattern": ""}"##, r##"{"type": "string"}"##),
+    (Same, r##"{"type": "string", "pattern": ".*"}"##, r##"{"type": "string"}"##),
     // Conditions.
     (Same, r##"{"if": {"type": "string"}, "then": {"minLength": 2}}"##, r##"{"anyOf": [{"not": {"type": "string"}}, {"minLength": 2}]}"##),
     (Same, r##"{"type": ["string", "integer"], "if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 0}}"##, r##"{"anyOf": [{"type": "string", "minLength": 2}, {"type": "integer", "minimum": 0}]}"##),

@@ -79,6 +79,11 @@ fn a_tool_that_is_only_listed_is_named_with_its_line() {
         "## More\n\n```json\n{\"tools\": [\n{\"name\": \"dim_it\", \"inputSchema\": {\"type\": \"object\"}}]}\n```\n",
         "## More\n\n```json\n[{\"type\": \"function\", \"function\": {\n\"name\": \"dim_it\", \"parameters\": {}}}]\n```\n",
         "## 工具\n\n- `dim_it`：调光\n",
+        "## What it does\n\n- `dim_it`: Dims a lamp.\n- Nothing else.\n",
+        "## Overview\n\n- `dim_it(level)`\n",
+        "## Overview\n\n1. **dim_it** - Dims a lamp.\n",
+        "## Overview\n\n- `dim_it` — Dims one.\n",
+        "## Overview\n\n- `dim_it`\n  - `level` (integer, required): How much.\n",
         "## Werkzeuge\n\n| Werkzeug | Zweck |\n|---|---|\n| `dim_it` | Dimmt. |\n",
     ] {
         for text in [format!("{READ}{listed}"), format!("{READ}{listed}").replace('\n', "\r\n")] {
@@ -99,12 +104,22 @@ fn what_is_no_tool_or_is_read_elsewhere_is_not_named() {
         "## Tools\n\n- [lamp.on](#lamp-on)\n- [Errors](#errors)\n- [overview](#overview)\n",
         "## Related tools\n\n- `jq`: reads JSON.\n",
         "## Errors\n\n- `not_found`: no such lamp.\n",
+        "## Environment variables\n\n- `set_home`: where the lamps are.\n",
+        "## Overview\n\n- `max_rooms`: how many rooms there may be.\n- `lamp.on` switches one on.\n",
+        "## Python functions\n\n- `get_lamp(room)`: for programs.\n",
         "## Notes\n\n| Setting | Value |\n|---|---|\n| `max_rooms` | 12 |\n",
         "## Notes\n\n**Important**\n\nWords.\n",
         "## Example\n\n```json\n{\"name\": \"hall\", \"level\": 3}\n```\n",
     ] {
         assert_eq!(seen(&format!("{READ}{other}")), (vec![], vec![]), "{other}");
     }
+}
+
+#[test]
+fn in_a_document_without_tools_every_explained_name_in_a_list_is_named() {
+    let text =
+        "# Lamps - MCP Tool Specification\n\n## Overview\n\n- `lamp_state`: Whether it is on.\n- `LAMP_KEY`: a key.\n";
+    assert_eq!(seen(text).1, [("lamp_state".to_owned(), 5)]);
 }
 
 #[test]

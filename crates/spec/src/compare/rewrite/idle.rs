@@ -49,6 +49,9 @@ pub(super) fn remove(members: &mut Keywords) {
     if members.get("uniqueItems") == Some(&Value::Bool(false)) {
         members.shift_remove("uniqueItems");
     }
+    if members.get("pattern").and_then(Value::as_str).is_some_and(|pattern| ["", "^", "$", ".*"].contains(&pattern)) {
+        members.shift_remove("pattern");
+    }
     for key in ["required", "allOf"] {
         if members.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty) {
             members.shift_remove(key);

@@ -1,0 +1,185 @@
+//! Finding the headings that begin tools, and those that look as if they did.
+
+use std::collections::HashSet;
+
+use super::blocks::{Block, BlockKind};
+use super::names::{self, Confidence};
+use super::table::Table;
+use super::{Problem, labels, schemas};
+use crate::lint::rules;
+use crate::model::Section;
+use sinew_tool::finding::Span;
+
+pub(super) struct ToolHeading {
+    /// The index of the heading's block.
+    pub(super) block: usize,
+    pub(super) level: usize,
+    pub(super) words: Span,
+    pub(super) name: String,
+}
+
+/// The headings that begin tools: those that say `Tool:`, and names with something below them that looks like one.
+pub(super) fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Vec<Problem>) {
+    let mut unread = Vec::new();
+    let mut candidates = Vec::new();
+    let mut listed_below = None;
+    let mut shallowest = usize::MAX;
+    for (index, block) in blocks.iter().enumerate() {
+        let BlockKind::Heading { level, text: words } = block.kind else { continue };
+        if is_further(text, block) {
+            break;
+        }
+        if listed_below.is_some_and(|below| level <= below) {
+            listed_below = None;
+        }
+        match names::tool(words.of(text)) {
+            Some((name, confidence))
+                if confidence != Confidence::Listed
+                    || listed_below.is_some()
+                    || describes_input(text, &blocks[index + 1..]) =>
+            {
+                let start = ToolHeading { block: index, level, words, name };
+                candidates.push((
+                    start,
+                    confidence == Confidence::Explicit,
+                    std::mem::replace(&mut shallowest, usize::MAX),
+                ));
+                continue;
+            }
+            None if names::lists_tools(words.of(text)) => listed_below = Some(level),
+            _ => {}
+        }
+        shallowest = shallowest.min(level);
+    }
+    let next: Vec<usize> = candidates.iter().skip(1).map(|(start, _, _)| start.block).chain([blocks.len()]).collect();
+    let mut starts: Vec<ToolHeading> = Vec::new();
+    let mut shallowest = usize::MAX;
+    for ((start, is_explicit, before), next) in candidates.into_iter().zip(next) {
+        shallowest = shallowest.min(before);
+        // A heading deeper than the tool around it is part of that tool.
+        let inside = starts.last().is_some_and(|open| start.level > open.level && shallowest > open.level);
+        let is_meant = is_explicit || looks_like_a_tool(text, &blocks[start.block + 1..next]);
+        if is_meant && !inside {
+            shallowest = usize::MAX;
+            starts.push(start);
+            continue;
+        }
+        shallowest = shallowest.min(start.level);
+        match starts.last() {
+            Some(around) if inside && is_meant => unread.push(nested(&start, around)),
+            _ if inside => {}
+            _ => unread.push(not_read(&start)),
+        }
+    }
+    let untitled = untitled(text, blocks, &starts, &unread);
+    unread.extend(untitled);
+    unread.sort_by_key(|problem| problem.span);
+    (starts, unread)
+}
+
+/// Headings that are no names of tools, or too common a word, although parameters are described right below them.
+fn untitled(text: &str, blocks: &[Block], starts: &[ToolHeading], unread: &[Problem]) -> Vec<Problem> {
+    let reported: HashSet<usize> = unread.iter().map(|problem| problem.span.start).collect();
+    let mut found = Vec::new();
+    let mut inside = 0;
+    let mut ahead = starts.iter().peekable();
+    for (index, block) in blocks.iter().enumerate() {
+        if let Some(start) = ahead.next_if(|start| start.block == index) {
+            inside = end_of(blocks, start, ahead.peek().map_or(blocks.len(), |next| next.block));
+        }
+        let BlockKind::Heading { text: words, .. } = block.kind else { continue };
+        if is_further(text, block) {
+            break;
+        }
+        let title = words.of(text);
+        if index < inside || reported.contains(&words.start) || labels::section(title).is_some() {
+            continue;
+        }
+        let below = &blocks[index + 1..];
+        let is_name = names::tool(title).is_some();
+        let own = below.iter().position(|block| matches!(block.kind, BlockKind::Heading { .. })).unwrap_or(below.len());
+        if describes_input(text, below) || is_name && looks_like_a_tool(text, &below[..own]) {
+            let why = if is_name { "it may be any word" } else { "it is not a name" };
+            let message = format!(
+                "\"{}\" describes parameters and was not read as a tool, because {why}; write the heading as \
+                 `## Tool: `name``",
+                sinew_tool::text::clip(title)
+            );
+            found.push(Problem { rule: &rules::TOOL_UNREAD, span: words, message });
+        }
+    }
+    found
+}
+
+/// Whether parameters are described right below a heading.
+fn describes_input(text: &str, below: &[Block]) -> bool {
+    let body = below.iter().take_while(|block| match block.kind {
+        BlockKind::Heading { text: words, .. } => labels::section(words.of(text)).is_some(),
+        _ => true,
+    });
+    body.into_iter().any(|block| labels_input(text, block))
+}
+
+/// Whether a heading or a bold label says that parameters follow.
+fn labels_input(text: &str, block: &Block) -> bool {
+    let is_input = |words: &str| labels::section(words) == Some(Section::Input) && labels::announces_parameters(words);
+    match &block.kind {
+        BlockKind::Heading { text: words, .. } => is_input(words.of(text)),
+        BlockKind::Prose(lines) => {
+            lines.iter().any(|line| labels::label(line.of(text)).is_some_and(|(words, _)| is_input(words)))
+        }
+        _ => false,
+    }
+}
+
+fn nested(start: &ToolHeading, around: &ToolHeading) -> Problem {
+    let [name, outer] = [&start.name, &around.name].map(|name| sinew_tool::text::clip(name));
+    let message = format!(
+        "`{name}` looks like a tool and was read as a part of `{outer}`, whose heading is above it; if it is a tool of its \
+         own, write the heading as `## Tool: `{name}``"
+    );
+    Problem { rule: &rules::TOOL_UNREAD, span: start.words, message }
+}
+
+/// Whether a block begins the part after all tools. Inside a tool the same heading is a section of it.
+pub(super) fn is_further(text: &str, block: &Block) -> bool {
+    matches!(block.kind, BlockKind::Heading { level: 1 | 2, text: words } if labels::is_further(words.of(text)))
+}
+
+fn not_read(start: &ToolHeading) -> Problem {
+    let message = format!(
+        "`{}` looks like a tool and was not read: nothing below it describes parameters or a result; add the eight \
+         sections, a table of parameters or a JSON Schema, and write the heading as `## Tool: `{}``",
+        sinew_tool::text::clip(&start.name),
+        sinew_tool::text::clip(&start.name)
+    );
+    Problem { rule: &rules::TOOL_UNREAD, span: start.words, message }
+}
+
+/// A tool ends where the next begins, or at another heading of its level.
+pub(super) fn end_of(blocks: &[Block], start: &ToolHeading, next: usize) -> usize {
+    let ends = |block: &Block| matches!(block.kind, BlockKind::Heading { level, .. } if level <= start.level);
+    let body = &blocks[(start.block + 1).min(next)..next];
+    body.iter().position(ends).map_or(next, |offset| start.block + 1 + offset)
+}
+
+/// Whether the text below a likely heading looks like a tool: a section, a table of parameters,
+/// or a definition in JSON or YAML.
+fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
+    blocks.iter().any(|block| match &block.kind {
+        BlockKind::Heading { text: words, .. } => labels::section(words.of(text)).is_some(),
+        _ if schemas::is_list(text, &block.kind, block.span) => true,
+        BlockKind::Table(_) | BlockKind::Html => {
+            Table::of(text, &block.kind, block.span).is_some_and(|table| table.columns().is_some())
+        }
+        BlockKind::Fence { body, .. } => {
+            let body = body.of(text);
+            let keys = ["inputSchema", "input_schema", "parameters:", "\"parameters\""];
+            keys.iter().any(|key| body.contains(key))
+        }
+        BlockKind::Prose(lines) => lines.iter().any(|line| {
+            labels::label(line.of(text).trim_start()).is_some_and(|(words, _)| labels::section(words).is_some())
+        }),
+        BlockKind::Comment => false,
+    })
+}
