@@ -14,6 +14,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -27,6 +28,11 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 64 << 10;
 /// Idle connections that are kept; boards often have four sockets in all.
 const MAX_IDLE: usize = 2;
+/// How long a connection may have been idle to carry a request that must not be repeated. Services close idle connections
+/// after some seconds, and one that is closed while a request is on its way leaves open whether it arrived.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(2);
+/// A service that closes an idle connection sooner closes every connection after its answer.
+const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,20 +63,44 @@ pub struct HttpClient {
 
 #[derive(Default)]
 struct IdleConnections {
-    senders: Mutex<Vec<Sender>>,
+    senders: Mutex<Vec<IdleConnection>>,
     /// The service closes connections after their answer, so none is kept.
     closes: AtomicBool,
 }
 
+struct IdleConnection {
+    sender: Sender,
+    since: Instant,
+}
+
 impl IdleConnections {
-    fn senders(&self) -> MutexGuard<'_, Vec<Sender>> {
+    fn senders(&self) -> MutexGuard<'_, Vec<IdleConnection>> {
         self.senders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn keep(&self, sender: Sender) {
         let mut senders = self.senders();
         if !self.closes.load(Ordering::Relaxed) && !sender.is_closed() && senders.len() < MAX_IDLE {
-            senders.push(sender);
+            senders.push(IdleConnection { sender, since: Instant::now() });
+        }
+    }
+
+    /// A connection that can be used again.
+    fn take(&self, repeatable: bool) -> Option<IdleConnection> {
+        let mut senders = self.senders();
+        while let Some(idle) = senders.pop() {
+            if idle.sender.is_closed() {
+                self.note_closed(&idle);
+            } else if repeatable || idle.since.elapsed() < MAX_IDLE_TIME {
+                return Some(idle);
+            }
+        }
+        None
+    }
+
+    fn note_closed(&self, idle: &IdleConnection) {
+        if idle.since.elapsed() < CLOSING_TIME {
+            self.closes.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -98,18 +128,20 @@ impl HttpClient {
     ) -> Result<Answer, FetchError> {
         loop {
             let request = self.request(method.clone(), path, &headers, body.clone())?;
-            let kept = self.idle.senders().pop();
+            let kept = self.idle.take(repeatable);
             let is_kept = kept.is_some();
-            let mut sender = match kept {
-                Some(sender) => sender,
-                None => self.connect().await?,
+            let mut connection = match kept {
+                Some(kept) => kept,
+                None => IdleConnection { sender: self.connect().await?, since: Instant::now() },
             };
-            if sender.ready().await.is_err() {
+            if connection.sender.ready().await.is_err() {
                 if is_kept {
+                    self.idle.note_closed(&connection);
                     continue;
                 }
                 return Err(FetchError::Unreachable(format!("{} closes connections at once", self.url)));
             }
+            let mut sender = connection.sender;
             match sender.try_send_request(request).await {
                 Ok(response) => return Answer::new(response, sender, self.idle.clone()),
                 Err(failed) if is_kept && (failed.message().is_some() || repeatable) => {

@@ -1,9 +1,16 @@
 //! The address of an HTTP service, and which machines may be behind it.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http::Uri;
+use tokio::sync::Semaphore;
+
+/// Lookups at the same time. Each holds a thread, also while a name server is silent, and threads do other work too.
+static LOOKUPS: Semaphore = Semaphore::const_new(64);
+
+/// Addresses of one host that are tried.
+const MAX_ADDRESSES: usize = 16;
 
 /// An `http` or `https` address without user name and fragment.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -36,10 +43,22 @@ impl AllowedHosts {
 fn is_inward(address: IpAddr) -> bool {
     let is_special = match address {
         IpAddr::V4(v4) => v4.is_link_local() || v4.is_broadcast() || v4.octets()[0] == 0,
-        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+        // What stands for an IPv4 address by other means leads where that does.
+        IpAddr::V6(v6) => v6.is_unicast_link_local() || embedded(v6).is_some_and(|v4| is_inward(v4.into())),
     };
     let is_never_elsewhere = is_special || address.is_loopback() || address.is_unspecified() || address.is_multicast();
     is_never_elsewhere || is_of_this_machine(address)
+}
+
+/// The IPv4 address in an address of a translator (64:ff9b::/96), of 6to4 (2002::/16), or of the old compatible form.
+fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
+    let of = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match v6.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(of(high, low)),
+        [0x2002, high, low, ..] => Some(of(high, low)),
+        [0, 0, 0, 0, 0, 0, high, low] if high != 0 => Some(of(high, low)),
+        _ => None,
+    }
 }
 
 /// Whether one of the machine's own interfaces has this address.
@@ -120,7 +139,16 @@ impl HttpUrl {
 
     /// All addresses of the host.
     pub async fn lookup(&self) -> std::io::Result<Vec<SocketAddr>> {
-        Ok(tokio::net::lookup_host((self.host.as_str(), self.port)).await?.collect())
+        if let Ok(address) = self.host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(address, self.port)]);
+        }
+        let place = (self.host.clone(), self.port);
+        // In a task of its own: who waits may give up, but the lookup holds its thread to its end.
+        let looking = tokio::spawn(async move {
+            let _turn = LOOKUPS.acquire().await;
+            Ok(tokio::net::lookup_host(place).await?.take(MAX_ADDRESSES).collect())
+        });
+        looking.await.map_err(std::io::Error::other)?
     }
 
     pub(crate) async fn addresses(&self, allowed: AllowedHosts) -> Result<Vec<SocketAddr>, String> {
@@ -221,6 +249,10 @@ mod tests {
             "224.0.0.1",
             "0.1.2.3",
             "ff02::fb",
+            "64:ff9b::127.0.0.1",
+            "64:ff9b::a9fe:a9fe",
+            "2002:7f00:1::",
+            "::127.0.0.1",
         ] {
             let address: IpAddr = inward.parse().expect("an address");
             assert!(!AllowedHosts::OtherMachines.allows(address) && AllowedHosts::Any.allows(address), "{inward}");

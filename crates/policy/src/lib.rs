@@ -38,7 +38,7 @@ pub use redaction::RedactionRule;
 pub use selector::{
     AnyOf, CallerFacts, CallerKind, DeviceFacts, DeviceSelector, Glob, ToolFacts, ToolHint, ToolSelector, WhoSelector,
 };
-pub use settings::{AskBy, AskSettings, PolicyRule, PolicySettings, UnmarkedDefault, Verdict};
+pub use settings::{ApprovalsBy, AskBy, AskSettings, PolicyRule, PolicySettings, UnmarkedDefault, Verdict};
 
 #[cfg(test)]
 mod tests;

@@ -58,6 +58,18 @@ impl UnmarkedDefault {
     }
 }
 
+/// Whose decisions about calls count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApprovalsBy {
+    /// Administrators with a token, and people.
+    #[default]
+    Any,
+    /// People who sign in with their passphrase.
+    Passphrase,
+}
+
+sinew_tool::choices! { ApprovalsBy { "any" => ApprovalsBy::Any, "passphrase" => ApprovalsBy::Passphrase } }
+
 /// Who must agree to a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AskBy {
@@ -84,6 +96,10 @@ sinew_tool::settings! {
         pub unmarked: UnmarkedDefault = UnmarkedDefault::Approved;
         /// Deny everything but reading tools, whatever the rules say.
         pub read_only: bool = false;
+        /// Whose decisions about calls that wait count: `any` approver or administrator, also with a token; or with
+        /// `passphrase` only people who show theirs, in the console or with `sinew approvals --as NAME`. No program that
+        /// can read the token of this gateway then approves anything.
+        pub approvals: ApprovalsBy = ApprovalsBy::Any;
         /// Time zone of `hours`, for example `Europe/Berlin`. By default that of the machine.
         pub timezone: Option<String> = None;
         /// Rules. Deny beats ask, and ask beats allow, whatever their order; where no rule matches, the defaults above

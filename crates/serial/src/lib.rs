@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use sinew_boards::Boards;
 use sinew_tool::{Admission, Admit, Announce, DeviceInfo, Family, FamilyName, Reach, StandIn, Status, TextTrust, json};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use ports::{PortTree, SerialPort, UsbIdentity};
@@ -100,7 +101,12 @@ async fn serve(
     // A board that restarts is greeted again on the same port.
     while !port.is_gone() && !shutdown.is_cancelled() {
         let line = line::SerialLine::new(port.clone(), plan.suggested_id(), shutdown.clone());
+        let begun = Instant::now();
         boards.serve_line(info(plan, Some(&path), usb.as_ref()), line).await?;
+        // A board whose answers end the session at once is not greeted without a pause.
+        if begun.elapsed() < LOOK_TIME {
+            shutdown.run_until_cancelled(tokio::time::sleep(LOOK_TIME)).await;
+        }
     }
     Ok(())
 }

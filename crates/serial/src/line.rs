@@ -39,6 +39,7 @@ pub(crate) struct SerialLine {
     unsent: Vec<u8>,
     is_bare: bool,
     has_answered: bool,
+    has_long_lines: bool,
     /// `initialize`, until it is answered.
     greeting: Option<String>,
     greeting_ids: VecDeque<i64>,
@@ -57,6 +58,7 @@ impl SerialLine {
             unsent: Vec::new(),
             is_bare: true,
             has_answered: false,
+            has_long_lines: false,
             greeting: None,
             greeting_ids: VecDeque::new(),
             repeats: 0,
@@ -145,6 +147,8 @@ impl Line for SerialLine {
                     }
                     SerialText::Boot => {}
                     SerialText::Log(line) => tracing::debug!(board = %self.name, "{line}"),
+                    // Reported once: a board at the wrong speed sends nothing else.
+                    SerialText::TooLong if std::mem::replace(&mut self.has_long_lines, true) => {}
                     SerialText::TooLong => {
                         tracing::warn!(board = %self.name, "a line of more than {MAX_LINE_BYTES} bytes was dropped");
                     }

@@ -122,6 +122,7 @@ impl ServerTask {
                         None if !session.link.is_http() => {
                             return LeaveReason::Broken("the program of this server has ended".to_owned());
                         }
+                        // Opened again after the next look.
                         None => stream = None,
                     }
                     continue;

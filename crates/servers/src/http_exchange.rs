@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use sinew_fetch::Answer;
+use tokio::time::Instant;
 
 use crate::http_link::{HttpLink, is_event_stream};
 use crate::link::{LinkError, LinkErrorKind, MAX_MESSAGE_BYTES};
@@ -18,6 +19,13 @@ use crate::sse::{SseEvent, SseReader};
 const MAX_EVENTS: usize = 10_000;
 /// Bytes of one stream: several of the largest messages.
 const MAX_STREAM_BYTES: usize = 4 * MAX_MESSAGE_BYTES;
+/// A stream that only listens goes on for days, so its events and bytes are counted anew after this time. One that has more
+/// is closed and opened again with a later look at the tools.
+const LISTENING_TIME: Duration = Duration::from_secs(60);
+/// Events in [`LISTENING_TIME`] of a stream that only listens.
+const MAX_HEARD_EVENTS: usize = 2_000;
+/// Bytes in [`LISTENING_TIME`] of a stream that only listens: its events are kept only up to some kilobytes each.
+const MAX_HEARD_BYTES: usize = 8 << 20;
 /// How soon a slow tool is asked again, where the server does not say.
 const RESUME_TIME: Duration = Duration::from_millis(500);
 /// A server that says `retry: 0` is not asked in a circle.
@@ -35,6 +43,7 @@ pub(crate) struct HttpExchange {
     resume_after: Duration,
     event_count: usize,
     byte_count: usize,
+    counted_since: Instant,
     is_answered: bool,
     /// What could not be read, for an exchange that ends without an answer.
     last_problem: Option<String>,
@@ -75,6 +84,7 @@ impl HttpExchange {
             resume_after: RESUME_TIME,
             event_count: 0,
             byte_count: 0,
+            counted_since: Instant::now(),
             is_answered: false,
             last_problem: None,
         }
@@ -143,10 +153,15 @@ impl HttpExchange {
                 }
             }
         }
-        // A stream that listens goes on for days; its events are counted by whoever hears them.
-        if self.id.is_some() && (self.event_count > MAX_EVENTS || self.byte_count > MAX_STREAM_BYTES) {
-            let message =
-                format!("the stream has more than {MAX_EVENTS} events or {MAX_STREAM_BYTES} bytes without an answer");
+        let (events, bytes) = match self.id {
+            Some(_) => (MAX_EVENTS, MAX_STREAM_BYTES),
+            None => (MAX_HEARD_EVENTS, MAX_HEARD_BYTES),
+        };
+        if self.id.is_none() && self.counted_since.elapsed() >= LISTENING_TIME {
+            (self.event_count, self.byte_count, self.counted_since) = (0, 0, Instant::now());
+        }
+        if self.event_count > events || self.byte_count > bytes {
+            let message = format!("the stream has more than {events} events or {bytes} bytes without an answer");
             return Err(LinkError::new(LinkErrorKind::TooLarge, message));
         }
         Ok(())

@@ -1,6 +1,9 @@
 //! JSON-RPC messages of a server.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use sinew_tool::lenient::repair_text;
 use sinew_tool::text::{clip, log_line};
@@ -27,13 +30,13 @@ pub enum ServerMessage {
 }
 
 #[derive(Deserialize)]
-struct Members {
+struct Members<'t> {
     #[serde(default)]
     id: Option<Value>,
     #[serde(default)]
     method: Option<String>,
-    #[serde(default)]
-    params: Option<Value>,
+    #[serde(default, borrow)]
+    params: Option<&'t RawValue>,
     #[serde(default)]
     result: Option<Box<RawValue>>,
     #[serde(default)]
@@ -42,6 +45,40 @@ struct Members {
 
 /// Messages in one batch, which the revision 2025-03-26 allows.
 const MAX_BATCH: usize = 64;
+/// The parameters of a notification. Read, JSON takes many times its size.
+const MAX_NOTIFICATION_BYTES: usize = 256 << 10;
+/// The parameters of a question of the server: a conversation with a picture.
+const MAX_QUESTION_BYTES: usize = 4 << 20;
+
+/// The messages of a batch. It is not read beyond its limit: a small message of nothing but `{}` holds millions.
+struct Batch<'t>(Vec<Members<'t>>);
+
+impl<'t> Deserialize<'t> for Batch<'t> {
+    fn deserialize<D: Deserializer<'t>>(deserializer: D) -> Result<Batch<'t>, D::Error> {
+        struct BatchVisitor;
+
+        impl<'t> Visitor<'t> for BatchVisitor {
+            type Value = Batch<'t>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("messages")
+            }
+
+            fn visit_seq<A: SeqAccess<'t>>(self, mut messages: A) -> Result<Batch<'t>, A::Error> {
+                let mut read = Vec::new();
+                while let Some(message) = messages.next_element()? {
+                    if read.len() == MAX_BATCH {
+                        return Err(A::Error::custom(format!("a batch has more than {MAX_BATCH} messages")));
+                    }
+                    read.push(message);
+                }
+                Ok(Batch(read))
+            }
+        }
+
+        deserializer.deserialize_seq(BatchVisitor)
+    }
+}
 /// The id of a request is echoed.
 const MAX_ID_BYTES: usize = 256;
 
@@ -52,22 +89,25 @@ impl ServerMessage {
         tracing::debug!("received from a server: {}", log_line(text));
         let unreadable = |problem: String| format!("a message cannot be read ({problem}): {}", clip(text));
         let members: Vec<Members> = if text.starts_with('[') {
-            serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?
+            let Batch(members) = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+            members
         } else {
             vec![serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?]
         };
-        if members.len() > MAX_BATCH {
-            return Err(format!("a batch has more than {MAX_BATCH} messages"));
-        }
         members.into_iter().map(|members| ServerMessage::from_members(members).map_err(unreadable)).collect()
     }
 
-    fn from_members(members: Members) -> Result<ServerMessage, String> {
+    fn from_members(members: Members<'_>) -> Result<ServerMessage, String> {
         let Members { id, method, params, result, error } = members;
-        let params = params.unwrap_or_default();
+        let size = params.map_or(0, |params| params.get().len());
+        let most = if id.is_some() { MAX_QUESTION_BYTES } else { MAX_NOTIFICATION_BYTES };
+        if method.is_some() && size > most {
+            return Err(format!("a message of the server has parameters of {size} bytes, more than {most}"));
+        }
+        let params = || params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
         match (method, id) {
-            (Some(method), None) => Ok(ServerMessage::Notification { method, params }),
-            (Some(method), Some(id)) if is_plain(&id) => Ok(ServerMessage::Request { id, method, params }),
+            (Some(method), None) => Ok(ServerMessage::Notification { method, params: params() }),
+            (Some(method), Some(id)) if is_plain(&id) => Ok(ServerMessage::Request { id, method, params: params() }),
             (Some(_), Some(_)) => Err("a request has an id that is neither a short string nor a number".to_owned()),
             (None, id) => {
                 let id = id.as_ref().and_then(read_id).ok_or("an answer has no usable id")?;
@@ -210,5 +250,16 @@ mod tests {
             assert!(shown(text).contains(part), "{text}: {}", shown(text));
         }
         assert!(shown(&format!("[{}]", vec![r#"{"method":"x"}"#; 65].join(","))).contains("more than 64"));
+        // It is given up at the 65th message, and not after the millions behind it.
+        assert!(shown(&format!("[{}no JSON", "{},".repeat(100))).contains("more than 64"));
+    }
+
+    #[test]
+    fn parameters_are_read_up_to_their_limit() {
+        let message = |size: usize, id: &str| format!(r#"{{{id}"method":"x","params":["{}"]}}"#, "a".repeat(size));
+        assert!(ServerMessage::parse(&message(1000, "")).is_ok());
+        assert!(shown(&message(MAX_NOTIFICATION_BYTES, "")).contains("more than 262144"));
+        assert!(ServerMessage::parse(&message(MAX_NOTIFICATION_BYTES, r#""id":1,"#)).is_ok());
+        assert!(shown(&message(MAX_QUESTION_BYTES, r#""id":1,"#)).contains("more than 4194304"));
     }
 }

@@ -2,9 +2,13 @@
 
 use sinew_tool::{Question, Value};
 
+/// What a person can be asked to read and fill in.
+const MAX_FORM_BYTES: usize = 64 << 10;
+
 /// `None` for what nobody can be asked.
 pub(crate) fn read(method: &str, params: Value) -> Option<Question> {
     match method {
+        "elicitation/create" if params.to_string().len() > MAX_FORM_BYTES => None,
         "elicitation/create" => {
             let message = params["message"].as_str().unwrap_or_default().to_owned();
             match params["mode"].as_str() {
@@ -31,6 +35,7 @@ mod tests {
         let page = read("elicitation/create", json!({"mode": "url", "message": "Look", "url": "https://a/"}));
         assert_eq!(page, Some(Question::Page { message: "Look".to_owned(), url: "https://a/".to_owned() }));
         assert_eq!(read("elicitation/create", json!({"mode": "url"})), None);
+        assert_eq!(read("elicitation/create", json!({"message": "x".repeat(MAX_FORM_BYTES)})), None);
         assert_eq!(read("roots/list", json!(null)), Some(Question::Roots));
         assert_eq!(read("tools/call", json!({})), None);
     }

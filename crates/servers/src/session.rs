@@ -503,6 +503,6 @@ fn tree(raw: &RawValue) -> Value {
 /// Milliseconds of Unix time: Espressif's engine refuses ids that it saw lately, also on an earlier connection.
 fn first_id() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Small engines keep ids in 32 bits.
-    i64::try_from(now.as_millis() % i32::MAX.unsigned_abs() as u128).unwrap_or(1)
+    // Small engines keep ids in 32 bits; half of them is left to count.
+    i64::try_from(now.as_millis() % (1 << 30)).unwrap_or(1)
 }

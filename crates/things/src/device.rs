@@ -8,8 +8,8 @@ use sinew_fetch::header::CONTENT_TYPE;
 use sinew_fetch::{AllowedHosts, FetchError, HeaderMap, HeaderValue, HttpClient, HttpUrl};
 use sinew_tool::text::clip;
 use sinew_tool::{
-    Admission, Args, BoxFuture, Call, Device, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName, Outcome, Reach,
-    Status, TextTrust, Tool, ToolError, Toolset, Value, json,
+    Admission, Args, BoxFuture, Call, Device, DeviceInfo, DeviceKey, Effect, ErrorKind, Family, FamilyName, Outcome,
+    Reach, Status, TextTrust, Tool, ToolError, Toolset, Value, json,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -141,7 +141,8 @@ impl ThingDevice {
             let value = value.map_err(|_| self.refused(&format!("the header `{name}` is not plain text")))?;
             all.insert(name.clone(), value);
         }
-        let repeatable = method.is_safe();
+        // Many gadgets act on GET, and a relay that is toggled twice is where it was.
+        let repeatable = tool.tool.effect == Some(Effect::Read);
         let answer = client.send(method.clone(), Some(url.path()), all, sent, repeatable).await;
         let answer = answer.map_err(|error| self.unanswered(error))?;
         let status = answer.status;

@@ -15,7 +15,6 @@ pub mod template;
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use sinew_boards::broker::{Address, Disconnected, ReconnectDelay};
 use sinew_tool::{Admit, Announce, DeviceEvent, LeaveReason, StandIn};
@@ -27,8 +26,6 @@ pub use settings::{HttpToolConfig, InputSchema, MqttToolConfig, ThingConfig, Thi
 use crate::broker::ThingConnection;
 use crate::device::ThingDevice;
 
-/// A broker that keeps a connection for so long is well; one that ends it earlier is tried again more and more seldom.
-const WELL_TIME: Duration = Duration::from_secs(60);
 /// Messages that wait for the broker; calls of one gadget come one after the other.
 const PUBLICATIONS: usize = 4;
 
@@ -86,16 +83,13 @@ async fn connect_once(
     shutdown: &CancellationToken,
 ) -> Result<(), Disconnected> {
     let connection = ThingConnection::open(plan, address).await?;
-    let opened = Instant::now();
+    pause.note_connected();
     let (sender, mut publications) = mpsc::channel(PUBLICATIONS);
     let device = Arc::new(ThingDevice::new(plan, Some(sender)).map_err(Disconnected)?);
     stand_in.end();
     announce(DeviceEvent::Joined(device.clone()));
     let mut leaving = Leaving { device: device.clone(), announce, reason: LeaveReason::Closed };
     let ended = connection.run(plan, &device, announce, &mut publications, shutdown).await;
-    if opened.elapsed() >= WELL_TIME {
-        pause.reset();
-    }
     if let Err(Disconnected(why)) = &ended {
         leaving.reason = LeaveReason::Broken(why.clone());
     }

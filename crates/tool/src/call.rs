@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::device::{BoxFuture, Picture};
 use crate::error::{ErrorKind, ToolError};
 use crate::outcome::Outcome;
+use crate::tool::StepSource;
 
 /// The arguments of a call, by name.
 pub type Args = Map<String, Value>;
@@ -84,6 +85,17 @@ pub trait Caller: Send + Sync {
     /// The call, or one that it makes, waits for a person's approval. Only the gateway says so, never a device.
     fn waits_for_approval(&self, _: &PendingApproval) {}
 
+    /// Lets the client ask its user about a call that waits. Only the gateway asks, and only for itself: a client sends
+    /// answers to other questions unasked.
+    fn consent<'a>(&'a self, _: &'a ConsentRequest) -> BoxFuture<'a, Consent> {
+        Box::pin(std::future::ready(Consent::Waits))
+    }
+
+    /// The approval that the client was asked about when it made this call before.
+    fn resumed_approval(&self) -> Option<String> {
+        None
+    }
+
     /// Whether the caller is told again and again that the call still runs, and so waits for long calls.
     fn is_patient(&self) -> bool {
         false
@@ -95,9 +107,24 @@ pub trait Caller: Send + Sync {
         false
     }
 
+    /// A question ends this round of the call, and the run of this id waits where it stands. A caller that repeats the
+    /// call brings the id back, see [`Caller::continues`].
+    fn parked(&self, _run: &str) {}
+
+    /// The run that an earlier round of this call left waiting. Such a call begins nothing: it goes on with that run, or
+    /// fails.
+    fn continues(&self) -> Option<String> {
+        None
+    }
+
     /// Whether somebody waits for a spoken answer. Such a call comes next in the queue of its device.
     fn is_urgent(&self) -> bool {
         false
+    }
+
+    /// Files that the caller sends along with the call, for a tool that takes them.
+    fn attachment(&self) -> Option<Arc<dyn Attachment>> {
+        None
     }
 
     /// Lets the caller look at a photo that was taken for its call, and gives the answer for the board, as text. `None`
@@ -106,6 +133,15 @@ pub trait Caller: Send + Sync {
         let _ = (question, photo);
         None
     }
+}
+
+/// Files that come with a call, piece by piece, one after another. They are never whole in memory.
+pub trait Attachment: Send + Sync {
+    /// The size of each file in bytes.
+    fn sizes(&self) -> &[u64];
+
+    /// What comes next; `None` at the end.
+    fn next(&self) -> BoxFuture<'_, Result<Option<Vec<u8>>, ToolError>>;
 }
 
 /// A call that waits for a person's approval, as its caller may know it.
@@ -120,6 +156,47 @@ pub struct PendingApproval {
     pub reason: String,
 }
 
+/// A question of the gateway about a call that waits, for the user of its client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsentRequest {
+    /// The id of the approval.
+    pub approval: String,
+    /// What would happen, in the gateway's words.
+    pub message: String,
+    pub way: ConsentWay,
+}
+
+/// How a client asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConsentWay {
+    /// With a form, and its answer counts: clients can also answer by themselves.
+    Form,
+    /// It opens a page on which somebody signs in and decides; what the client answers decides nothing.
+    Page(String),
+}
+
+impl ConsentRequest {
+    /// The same question about the approval with this id; the address of a page ends with it.
+    pub fn about(&self, id: &str) -> ConsentRequest {
+        let way = match &self.way {
+            ConsentWay::Form => ConsentWay::Form,
+            ConsentWay::Page(url) => ConsentWay::Page(format!("{url}{id}")),
+        };
+        ConsentRequest { approval: id.to_owned(), message: self.message.clone(), way }
+    }
+}
+
+/// What came of a [`ConsentRequest`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    /// The client cannot ask, or only a person's decision counts: the call waits.
+    Waits,
+    /// The client asks, and then repeats the call.
+    Repeats,
+    Accepted,
+    Declined,
+}
+
 /// Calls other tools with the rights of the caller, within what is left of the caller's time.
 pub trait NestedCalls: Send + Sync {
     /// Who calls: the same text for the same caller, and for nobody else.
@@ -130,6 +207,12 @@ pub trait NestedCalls: Send + Sync {
 
     /// Whether the call that makes these is itself made by another tool, which waits for its answer as long as it must.
     fn is_part(&self) -> bool;
+
+    /// The steps of the tool that was called, as it was decided about. A device whose tools change must not carry out
+    /// others.
+    fn steps(&self) -> StepSource {
+        StepSource::Nowhere
+    }
 
     /// What the caller may do with a tool of the device that was called, without asking anybody about it.
     fn access(&self, tool: &str) -> ToolAccess;
@@ -147,12 +230,40 @@ pub trait NestedCalls: Send + Sync {
     /// once without asking again. Fails where one of them is denied. Nothing is sent to a device.
     fn agree<'a>(&'a self, calls: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>>;
 
-    /// Makes this call, and all that it calls, a part of a run: their audit records have its id. The outermost run counts.
-    fn join_run(&self, id: &str);
+    /// Makes this call, and all that it calls, a part of a run: their audit records have its id. The outermost run counts;
+    /// its id is returned.
+    fn join_run(&self, id: &str) -> String;
+
+    /// Who makes the call and what was decided about it, for another gateway that runs it; `None` where no gateway did.
+    fn origin(&self) -> Option<CallOrigin> {
+        None
+    }
 
     /// The same for so long from now, whatever is left of the caller's time: for work that goes on after its call was
     /// answered. What devices ask meanwhile goes to `caller`.
     fn within(&self, time: Duration, caller: Arc<dyn Caller>) -> Arc<dyn NestedCalls>;
+}
+
+/// The caller of a call and what was decided about it, as gateways of one cluster tell each other. Each of them trusts the
+/// others; nobody else may send one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallOrigin {
+    /// The caller's name in the audit.
+    pub name: String,
+    /// Distinguishes callers of the same name.
+    pub id: String,
+    pub is_admin: bool,
+    /// How the caller came in, by the word of the policy: `token`, `person`.
+    pub kind: String,
+    /// The endpoint's name in the audit.
+    pub door: String,
+    /// The version of the policy that decided.
+    pub policy: String,
+    /// Whether a person was asked, and agreed.
+    pub is_approved: bool,
+    /// The run that the call is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// What a caller may do with a tool.
@@ -248,7 +359,9 @@ impl NestedCalls for Silent {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn join_run(&self, _: &str) {}
+    fn join_run(&self, id: &str) -> String {
+        id.to_owned()
+    }
 
     fn within(&self, _: Duration, _: Arc<dyn Caller>) -> Arc<dyn NestedCalls> {
         Arc::new(Silent)

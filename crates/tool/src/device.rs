@@ -12,8 +12,9 @@ use serde_json::Value;
 use crate::admission::Admission;
 use crate::attributes::Attributes;
 use crate::call::{Args, Call};
-use crate::error::ToolError;
+use crate::error::{ErrorKind, ToolError};
 use crate::family::Family;
+use crate::live::{LivePicture, LiveRequest};
 use crate::outcome::Outcome;
 use crate::tool::Toolset;
 
@@ -36,6 +37,20 @@ pub trait Device: Send + Sync {
     fn screen<'a>(&'a self, args: &'a Args) -> BoxFuture<'a, Option<ShownScreen>> {
         let _ = args;
         Box::pin(std::future::ready(None))
+    }
+
+    /// Whether a call could be made at all, asked before a person is asked about it. Sends nothing.
+    fn check_call<'a>(&'a self, tool: &'a str, args: &'a Args) -> BoxFuture<'a, Result<(), ToolError>> {
+        let _ = (tool, args);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// The next picture of its screen that differs from the one the viewer has; `None` where it did not change in time.
+    /// Viewers of one device share what is captured for one of them.
+    fn live_picture<'a>(&'a self, wanted: &'a LiveRequest) -> BoxFuture<'a, Result<Option<LivePicture>, ToolError>> {
+        let _ = wanted;
+        let message = "this device has no screen to watch; phones that are connected to this gateway have one";
+        Box::pin(std::future::ready(Err(ToolError::new(ErrorKind::Unsupported, message))))
     }
 
     /// Runs a tool. Dropping the future cancels the call: a call that is still queued is never sent, and a late

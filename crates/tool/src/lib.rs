@@ -19,6 +19,7 @@ pub mod finding;
 pub mod header_arguments;
 mod label;
 pub mod lenient;
+mod live;
 pub mod manifest;
 pub mod outcome;
 pub mod plain_http;
@@ -37,8 +38,8 @@ pub mod wire_form;
 pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, Presences, TokenId, network_of};
 pub use attributes::Attributes;
 pub use call::{
-    Answer, Args, Call, Caller, LogLevel, NestedCalls, PendingApproval, PlannedCall, Question, REDACTED, Silent,
-    ToolAccess,
+    Answer, Args, Attachment, Call, CallOrigin, Caller, Consent, ConsentRequest, ConsentWay, LogLevel, NestedCalls,
+    PendingApproval, PlannedCall, Question, REDACTED, Silent, ToolAccess,
 };
 pub use device::{
     Announce, BoxFuture, Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Notice, Picture,
@@ -48,6 +49,7 @@ pub use digest::Digest;
 pub use error::{ErrorKind, ToolError};
 pub use family::{Family, FamilyName, Reach, TextTrust};
 pub use label::{MAX_LABEL_LENGTH, MAX_LABELS, check_labels, is_label};
+pub use live::{LivePicture, LiveRequest};
 pub use manifest::{Manifest, ProtocolVersion};
 pub use outcome::{Content, Outcome, ResourceLink};
 pub use stand_in::StandIn;

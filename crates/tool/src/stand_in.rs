@@ -12,32 +12,33 @@ use crate::tool::Toolset;
 /// Shows a configured device as `not reached` while it was never connected. One that was connected before is shown as
 /// away already.
 pub struct StandIn {
-    info: DeviceInfo,
+    /// `None` once it is over: a device that is connected need not keep it.
+    info: Option<Box<DeviceInfo>>,
     known: Arc<dyn Admit>,
     announce: Announce,
     shown: Option<Arc<UnreachedDevice>>,
-    is_over: bool,
 }
 
 impl StandIn {
     /// `info` is what is known of the device before it is reached.
     pub fn new(info: DeviceInfo, known: Arc<dyn Admit>, announce: Announce) -> StandIn {
-        StandIn { info, known, announce, shown: None, is_over: false }
+        StandIn { info: Some(Box::new(info)), known, announce, shown: None }
     }
 
     /// Shows the device with what is wrong, and what to do about it.
     pub fn show(&mut self, why: &str) {
+        let Some(info) = &self.info else { return };
         let status = Status::Limited { state: "not reached".to_owned(), remedy: why.to_owned() };
         match &self.shown {
-            None if self.is_over || self.known.is_known(&self.info.key) => {}
+            None if self.known.is_known(&info.key) => {}
             None => {
-                let info = DeviceInfo { status, ..self.info.clone() };
+                let info = DeviceInfo { status, ..DeviceInfo::clone(info) };
                 let device = Arc::new(UnreachedDevice { info: Mutex::new(Arc::new(info)) });
                 (self.announce)(DeviceEvent::Joined(device.clone()));
                 self.shown = Some(device);
             }
             Some(device) if device.info().status != status => {
-                *device.lock() = Arc::new(DeviceInfo { status, ..self.info.clone() });
+                *device.lock() = Arc::new(DeviceInfo { status, ..DeviceInfo::clone(info) });
                 (self.announce)(DeviceEvent::Changed(device.clone()));
             }
             Some(_) => {}
@@ -46,7 +47,7 @@ impl StandIn {
 
     /// Takes it away for good: the device is about to join, or is not configured any more.
     pub fn end(&mut self) {
-        self.is_over = true;
+        self.info = None;
         if let Some(device) = self.shown.take() {
             (self.announce)(DeviceEvent::Left(device, LeaveReason::NeverConnected));
         }

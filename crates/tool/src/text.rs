@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_the_documentation_shows_the_table() {
+    fn the_page_of_cleaned_text_is_fresh() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/text.md");
         if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::write(path, table_page()).unwrap();

@@ -83,9 +83,8 @@ impl Fault {
         self.message.starts_with("Unknown tool")
     }
 
-    /// The board saw the id of the request before, perhaps on another connection, and did nothing. Espressif's engine
-    /// remembers its last 64. The code is asked for too: a tool that fails with such words may have acted, and must not be
-    /// called twice.
+    /// The board saw the id of the request before: on another connection, or in another copy of the same message. Espressif's
+    /// engine remembers its last 64. The code is asked for too: a tool that fails with such words may have acted.
     pub fn is_seen_id(&self) -> bool {
         self.code == Some(INVALID_REQUEST) && self.message.to_ascii_lowercase().contains("duplicate request id")
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic)]
 
+mod closing;
 mod finding;
 mod hostile;
 mod manners;

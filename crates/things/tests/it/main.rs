@@ -5,6 +5,8 @@
 mod examples;
 mod support;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
@@ -12,6 +14,7 @@ use sinew_boards::broker::Address;
 use sinew_things::ThingConfig;
 use sinew_tool::settings::Setting;
 use sinew_tool::{DeviceEvent, ErrorKind, Value};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{Family, Mosquitto, call, gadget_on, http_gadget, soon};
 
@@ -121,6 +124,46 @@ async fn a_relay_over_http_is_asked_and_its_answer_picked() {
     let requests: Vec<String> = std::iter::from_fn(|| heard.try_recv().ok()).collect();
     assert!(requests[1].starts_with("GET /relay/0?turn=on%26timer%3D1 "), "{requests:?}");
     assert!(requests[2].contains("x-key: abc") && requests[2].ends_with(r#"{"id":0,"on":true}"#), "{requests:?}");
+}
+
+/// A gadget that answers the first request of a connection, and closes it when it has read the second.
+async fn closing_gadget() -> (String, Arc<AtomicUsize>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("it listens");
+    let url = format!("http://{}", listener.local_addr().expect("bound"));
+    let requests = Arc::new(AtomicUsize::new(0));
+    let counted = requests.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let counted = counted.clone();
+            tokio::spawn(async move {
+                let mut input = [0; 4096];
+                for answer in [&b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\non"[..], b""] {
+                    if stream.read(&mut input).await.unwrap_or(0) == 0 {
+                        return;
+                    }
+                    counted.fetch_add(1, Ordering::Relaxed);
+                    drop(stream.write_all(answer).await);
+                }
+            });
+        }
+    });
+    (url, requests)
+}
+
+#[tokio::test]
+async fn a_gadget_that_acts_on_get_gets_no_request_twice() {
+    for (effect, second_call, requests) in [(None, Err(ErrorKind::DeviceLost), 2), (Some("read"), Ok("on"), 3)] {
+        let (url, counted) = closing_gadget().await;
+        let tool = json!({"name": "toggle", "effect": effect, "http": {"url": format!("{url}/relay/0?turn=toggle")}});
+        let tool = tool.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+        let tool: Value = tool.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let mut family = Family::start(thing(json!({"name": "relay", "tools": [tool]})), &[]);
+        let device = family.joined().await;
+        assert_eq!(call(&device, "toggle", json!({})).await.expect("an answer").joined_text(), "on");
+        let second = call(&device, "toggle", json!({})).await.map(|answer| answer.joined_text());
+        assert_eq!(second.as_deref().map_err(|error| error.kind), second_call, "{effect:?}");
+        assert_eq!(counted.load(Ordering::Relaxed), requests, "{effect:?}");
+    }
 }
 
 #[tokio::test]

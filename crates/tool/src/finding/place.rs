@@ -92,10 +92,12 @@ impl Lines {
     pub fn new(text: &str) -> Lines {
         let bytes = text.as_bytes();
         let mut starts = vec![0];
-        for (index, byte) in bytes.iter().enumerate().filter(|(_, byte)| **byte <= b'\r') {
-            if *byte == b'\n' || *byte == b'\r' && bytes.get(index + 1) != Some(&b'\n') {
-                starts.push(index + 1);
-            }
+        if text.contains('\r') {
+            let is_end = |index: usize| bytes[index] == b'\n' || bytes.get(index + 1) != Some(&b'\n');
+            let ends = text.match_indices(['\n', '\r']).map(|(index, _)| index);
+            starts.extend(ends.filter(|index| is_end(*index)).map(|index| index + 1));
+        } else {
+            starts.extend(text.match_indices('\n').map(|(index, _)| index + 1));
         }
         let mut total = 0;
         let mut counts = vec![0];

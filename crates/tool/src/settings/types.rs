@@ -49,6 +49,10 @@ impl Setting for PathBuf {
         if path.trim().is_empty() {
             return Err(D::Error::custom("an empty path; name a file or folder, or leave the key out"));
         }
+        if path == "~" || path.starts_with("~/") {
+            let message = format!("`{path}` begins with `~`, which only a shell replaces; write the whole path");
+            return Err(D::Error::custom(message));
+        }
         *self = path.into();
         Ok(())
     }

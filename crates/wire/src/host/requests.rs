@@ -16,17 +16,19 @@ pub(super) struct InFlight {
     pub(crate) what: RequestKind,
 }
 
-/// `again` is true for the second try. `text` is the request up to its id.
+/// `again` is true for the second try. A call has none.
 pub(super) enum RequestKind {
     Initialize { again: bool },
     Page { again: bool },
-    Call { ticket: Ticket, tool: Box<str>, text: Box<str>, again: bool },
+    Call { ticket: Ticket, tool: Box<str> },
 }
 
 impl RequestKind {
-    pub(crate) fn is_again(&self) -> bool {
+    /// Whether it may be sent once more.
+    pub(crate) fn is_repeatable(&self) -> bool {
         match self {
-            RequestKind::Initialize { again } | RequestKind::Page { again } | RequestKind::Call { again, .. } => *again,
+            RequestKind::Initialize { again } | RequestKind::Page { again } => !again,
+            RequestKind::Call { .. } => false,
         }
     }
 }

@@ -265,14 +265,24 @@ impl Session {
         self.stats.answers += 1;
         if let Err(fault) = &answer
             && fault.is_seen_id()
-            && !flight.what.is_again()
         {
-            return self.ask_under_another_id(flight);
+            if flight.what.is_repeatable() {
+                return self.ask_under_another_id(flight);
+            }
+            self.requests.jump();
         }
         match (flight.what, answer) {
             (RequestKind::Call { ticket, tool, .. }, Ok(result)) => {
                 let outcome = workarounds::read_outcome(result, &tool, self.noun());
                 self.answer(ticket, outcome);
+            }
+            // The board may have seen another copy of this call, which a broker or a bridge delivered, and act on that one.
+            (RequestKind::Call { ticket, tool }, Err(fault)) if fault.is_seen_id() => {
+                let message = format!(
+                    "{} refuses `{tool}` as a request that it got before; it may have acted, look at its state before trying again",
+                    self.noun()
+                );
+                self.answer(ticket, Err(ToolError::new(ErrorKind::BadAnswer, message)));
             }
             (RequestKind::Call { ticket, tool, .. }, Err(fault)) => {
                 self.relist |= fault.is_unknown_tool();

@@ -86,16 +86,13 @@ impl Session {
         }
     }
 
-    /// The board refused a request because it saw the id before; nothing was done, so it is asked again under another.
+    /// The board refused a request because it saw the id before, so it is asked again under another.
     pub(super) fn ask_under_another_id(&mut self, flight: InFlight) {
         self.requests.jump();
         match flight.what {
             RequestKind::Initialize { .. } => self.send_initialize(true),
             RequestKind::Page { .. } => self.send_page(true),
-            RequestKind::Call { ticket, tool, text, .. } => {
-                let what = RequestKind::Call { ticket, tool, text, again: true };
-                self.launch_call(what, flight.time);
-            }
+            RequestKind::Call { .. } => {}
         }
     }
 
@@ -187,18 +184,12 @@ impl Session {
     }
 
     fn send_call(&mut self) {
-        let Some(QueuedCall { ticket, tool, text, asked, budget, .. }) = self.requests.dequeue() else { return };
+        let Some(QueuedCall { ticket, tool, mut text, asked, budget, .. }) = self.requests.dequeue() else { return };
         self.stats.calls += 1;
         if asked < self.now {
             self.out.push_back(Output::Event(Event::TurnCame(ticket)));
         }
-        self.launch_call(RequestKind::Call { ticket, tool, text: text.into(), again: false }, budget);
-    }
-
-    fn launch_call(&mut self, call: RequestKind, time: Duration) {
-        let RequestKind::Call { text, .. } = &call else { return };
-        let mut text = String::from(&**text);
-        let id = self.requests.launch(call, self.now, time);
+        let id = self.requests.launch(RequestKind::Call { ticket, tool }, self.now, budget);
         text.push_str(&id.to_string());
         let text = self.whole(text);
         self.out.push_back(Output::Send(text));

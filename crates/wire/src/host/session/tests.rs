@@ -685,7 +685,7 @@ fn requests_are_numbered_from_the_first_id_on() {
 }
 
 #[test]
-fn a_request_whose_id_was_seen_is_asked_once_more_under_another() {
+fn a_request_whose_id_was_seen_is_asked_once_more_under_another_and_a_call_never() {
     let seen = |driver: &mut Driver, id: i64| {
         let error = json!({"code": -32600, "message": "duplicate request id in session"});
         driver.rpc(json!({"jsonrpc": "2.0", "id": id, "error": error}));
@@ -698,17 +698,18 @@ fn a_request_whose_id_was_seen_is_asked_once_more_under_another() {
     driver.answers(2004, json!({"tools": [{"name": "a"}]}));
     assert_eq!(driver.tools(), Some(vec!["a"]));
     driver.sent.clear();
+    // What the board has seen may be a copy of this call, on which it acts: the caller decides.
     let ticket = driver.call("a");
     seen(&mut driver, 2005);
-    assert_eq!(driver.sent[1]["payload"]["params"], driver.sent[0]["payload"]["params"]);
+    assert_eq!(driver.sent.len(), 1, "sent once");
+    assert_eq!(driver.kinds(), [(ticket, Some(ErrorKind::BadAnswer))]);
+    driver.answers(2005, json!({"content": []}));
+    assert_eq!(driver.session.stats().duplicate_answers, 1);
+
+    // The next call has an id that the board cannot have seen.
+    let ticket = driver.call("a");
     driver.answers(3006, json!({"content": []}));
     assert_eq!(driver.kinds(), [(ticket, None)]);
-
-    // Refused again, the caller learns of it.
-    let ticket = driver.call("a");
-    seen(&mut driver, 3007);
-    seen(&mut driver, 4008);
-    assert_eq!(driver.kinds(), [(ticket, Some(ErrorKind::ActionFailed))]);
 }
 
 #[test]
