@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sinew_tool::{
-    Admission, Args, BoxFuture, Call, Device, DeviceId, DeviceInfo, ErrorKind, Family, FamilyName, Outcome, Reach,
-    ShownScreen, Status, TextTrust, ToolError, Toolset,
+    Admission, Args, BoxFuture, Call, Device, DeviceId, DeviceInfo, ErrorKind, Family, FamilyName, LivePicture,
+    LiveRequest, Outcome, Reach, ShownScreen, Status, TextTrust, ToolError, Toolset,
 };
 
 use crate::adb::known_phones::device_key;
+use crate::live::LiveScreen;
 use crate::phone::{Phone, PhoneIdentity};
 use crate::screen::ScreenView;
 use crate::tools::{self, Memory, Operator, Profile};
@@ -30,6 +31,7 @@ pub struct PhoneDevice<P> {
     apks: Option<PathBuf>,
     tools: Arc<Toolset>,
     memory: Memory,
+    live: LiveScreen,
     turn: Turn,
 }
 
@@ -44,6 +46,7 @@ impl<P: Phone> PhoneDevice<P> {
             apks: None,
             tools: tools::tools(profile),
             memory: Memory::default(),
+            live: LiveScreen::default(),
             turn: Turn::default(),
         }
     }
@@ -87,6 +90,10 @@ impl<P: Phone> Device for PhoneDevice<P> {
         })
     }
 
+    fn live_picture<'a>(&'a self, wanted: &'a LiveRequest) -> BoxFuture<'a, Result<Option<LivePicture>, ToolError>> {
+        Box::pin(async move { Ok(self.live.next_picture(&self.phone, wanted).await?) })
+    }
+
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
         Box::pin(async move {
             let _turn = match tools::table::find(&call.tool) {
@@ -103,6 +110,7 @@ impl<P: Phone> Device for PhoneDevice<P> {
                 deadline,
                 calls: &*call.nested,
                 turn: &self.turn,
+                attachment: call.caller.attachment(),
             };
             operator.call(&call.tool, &call.args).await
         })

@@ -11,6 +11,7 @@ pub mod agent;
 pub mod control;
 pub mod device;
 pub mod image;
+mod live;
 pub mod logs;
 pub mod phone;
 pub mod screen;

@@ -38,6 +38,11 @@ pub trait Phone: Send + Sync {
         unsupported("taking a screenshot")
     }
 
+    /// A JPEG file of the screen, made small on the phone: its longest side has at most `max_side` pixels.
+    fn small_screenshot(&self, _max_side: u32, _quality: u8) -> Work<'_, Vec<u8>> {
+        unsupported("taking small screenshots")
+    }
+
     /// Plays the strokes together, each one finger, and answers when the last finger is up. More than
     /// one at the same time needs [`Capabilities::multi_touch`].
     fn touch<'a>(&'a self, _strokes: &'a [Stroke]) -> Work<'a, ()> {
@@ -51,6 +56,11 @@ pub trait Phone: Send + Sync {
     /// Makes `text` the whole content of an editable node, focusing it where need be.
     fn set_text<'a>(&'a self, _node: &'a UiNode, _text: &'a str) -> Work<'a, ()> {
         unsupported("setting a field's text")
+    }
+
+    /// Selects characters of an editable node, focusing it where need be; with equal ends it moves the cursor there.
+    fn select<'a>(&'a self, _node: &'a UiNode, _start: usize, _end: usize) -> Work<'a, ()> {
+        unsupported("selecting text")
     }
 
     /// Types at the cursor of the focused field, as a keyboard would. Lines are separated by `\n`.

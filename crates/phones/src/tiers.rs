@@ -65,6 +65,10 @@ impl<U: Phone, L: Phone> Phone for Tiered<U, L> {
         first!(self, screenshot())
     }
 
+    fn small_screenshot(&self, max_side: u32, quality: u8) -> Work<'_, Vec<u8>> {
+        first!(self, small_screenshot(max_side, quality))
+    }
+
     fn touch<'a>(&'a self, strokes: &'a [Stroke]) -> Work<'a, ()> {
         first!(self, touch(strokes))
     }
@@ -75,6 +79,10 @@ impl<U: Phone, L: Phone> Phone for Tiered<U, L> {
 
     fn set_text<'a>(&'a self, node: &'a UiNode, text: &'a str) -> Work<'a, ()> {
         first!(self, set_text(node, text))
+    }
+
+    fn select<'a>(&'a self, node: &'a UiNode, start: usize, end: usize) -> Work<'a, ()> {
+        first!(self, select(node, start, end))
     }
 
     fn type_text<'a>(&'a self, text: &'a str) -> Work<'a, ()> {

@@ -7,6 +7,7 @@
 mod input;
 mod reading;
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -36,6 +37,9 @@ pub struct AdbPhone {
 /// The most characters that are typed by keys: more take longer than the half minute that a call has, at some 10 ms each
 /// and a second for each piece on an older phone.
 pub const MAX_TYPED: usize = 2_000;
+
+/// Longer than anything that is cleaned up behind.
+const HOLD: Duration = Duration::from_secs(4 * 3600);
 
 /// How long the phone may take to list a folder.
 const FILES: Duration = Duration::from_secs(15);
@@ -191,6 +195,17 @@ impl PhoneShell for AdbPhone {
         Box::pin(async move { Ok(self.transport.feed(command, input, limits).await?) })
     }
 
+    /// The shell on the phone is told by the end of its input, or by a signal where the connection ends.
+    fn hold<'a>(&'a self, cleanup: &'a ShellCommand) -> Work<'a, Infallible> {
+        Box::pin(async move {
+            let wait = ShellCommand::new("cat").then(cleanup.clone());
+            let wait = wait.after(ShellCommand::new("trap").arg(cleanup.line()).literal("HUP TERM"));
+            let limits = CommandLimits { time: HOLD, bytes: 1 << 16 };
+            self.transport.run(&wait, limits).await?;
+            Err(PhoneError::Gone(format!("the shell of phone {} ended early", self.about.serial)))
+        })
+    }
+
     fn list_folder<'a>(&'a self, path: &'a str) -> Work<'a, Vec<FolderEntry>> {
         Box::pin(async move { Ok(self.transport.list(path, FILES).await?) })
     }
@@ -250,6 +265,10 @@ impl Phone for AdbPhone {
 
     fn type_text<'a>(&'a self, text: &'a str) -> Work<'a, ()> {
         Box::pin(self.write(text))
+    }
+
+    fn select<'a>(&'a self, _: &'a UiNode, _: usize, _: usize) -> Work<'a, ()> {
+        Box::pin(std::future::ready(Err(PhoneError::unsupported("selecting text", AGENT))))
     }
 
     fn clipboard(&self) -> Work<'_, Option<String>> {

@@ -1,6 +1,6 @@
 //! Tracks the adb server's list of phones and announces which connect and disconnect.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::known_phones::{DeviceRecords, KnownPhones, Recognition};
+use super::known_phones::{DeviceRecords, KnownPhones, Recognition, device_key};
 use super::network_phones::NetworkPhones;
 use super::phone::AdbPhone;
 use super::server::{AdbError, AdbServer, read_block};
@@ -117,6 +117,7 @@ pub async fn run(server: AdbServer, offer: PhoneOptions, announce: Announce, shu
         announce,
         phones: HashMap::new(),
         models: HashMap::new(),
+        met: HashSet::new(),
         opening: JoinSet::new(),
         missing: HashMap::new(),
         extensions: JoinSet::new(),
@@ -153,6 +154,8 @@ struct Tracker {
     known: KnownPhones,
     /// Models by serial: a phone that cannot be used later keeps its name.
     models: HashMap<String, String>,
+    /// The phones that were ready, by their serials at adb.
+    met: HashSet<String>,
     /// Phones whose identity is being read, that are waited for or connected again.
     opening: JoinSet<TrackEvent>,
     /// Remembered phones that the server does not list, by address.
@@ -191,13 +194,17 @@ struct TrackedPhone {
     known_as: String,
     /// Whether it waits for a person to confirm its address.
     is_unconfirmed: bool,
+    /// Whether it is shown by its address alone and the gateway did not know it before. It is not kept when it leaves: once
+    /// it says who it is, it is another device.
+    is_stranger: bool,
     /// Ends its extension.
     _extension: Option<DropGuard>,
 }
 
 impl TrackedPhone {
     fn new(entry: AdbEntry, device: Option<Arc<dyn Device>>) -> TrackedPhone {
-        TrackedPhone { entry, device, known_as: String::new(), is_unconfirmed: false, _extension: None }
+        let known_as = String::new();
+        TrackedPhone { entry, device, known_as, is_unconfirmed: false, is_stranger: false, _extension: None }
     }
 }
 
@@ -263,9 +270,9 @@ impl Tracker {
             if self.phones.contains_key(&entry.serial) {
                 continue;
             }
-            let device = if entry.state == "device" {
+            let mut tracked = TrackedPhone::new(entry.clone(), None);
+            if entry.state == "device" {
                 self.open(entry.clone());
-                None
             } else {
                 let Some((state, remedy)) = remedy(&entry.state) else { continue };
                 if state == "offline" && entry.serial.contains(':') && !self.is_connected_by_person(&entry.serial) {
@@ -277,12 +284,11 @@ impl Tracker {
                         tokio::time::sleep(SETTLING).await;
                         TrackEvent::Settled(entry)
                     });
-                    None
                 } else {
-                    Some(self.limited(&entry, state, remedy))
+                    self.limit(&mut tracked, state, remedy);
                 }
-            };
-            self.phones.insert(entry.serial.clone(), TrackedPhone::new(entry, device));
+            }
+            self.phones.insert(entry.serial.clone(), tracked);
         }
     }
 
@@ -340,8 +346,9 @@ impl Tracker {
         if self.waits(&entry)
             && let Some((state, remedy)) = remedy(&entry.state)
         {
-            let device = Some(self.limited(&entry, state, remedy));
-            self.phones.insert(entry.serial.clone(), TrackedPhone::new(entry, device));
+            let mut tracked = TrackedPhone::new(entry, None);
+            self.limit(&mut tracked, state, remedy);
+            self.phones.insert(tracked.entry.serial.clone(), tracked);
         }
     }
 
@@ -354,7 +361,7 @@ impl Tracker {
             Ok(phone) => self.admit(phone, &mut tracked),
             Err(error) => {
                 let remedy = format!("its identity could not be read ({error}); unplug it and plug it in again");
-                tracked.device = Some(self.limited(&tracked.entry, "silent", &remedy));
+                self.limit(&mut tracked, "silent", &remedy);
             }
         }
         self.phones.insert(tracked.entry.serial.clone(), tracked);
@@ -373,7 +380,7 @@ impl Tracker {
                     "it claims the serial number of the pinned phone {known_as} at an address where nobody connected it; if it is that phone, run `sinew phones connect {serial}`"
                 );
                 tracked.is_unconfirmed = true;
-                tracked.device = Some(self.limited(&tracked.entry, "unconfirmed", &remedy));
+                self.limit(tracked, "unconfirmed", &remedy);
                 return;
             }
         };
@@ -393,6 +400,7 @@ impl Tracker {
         };
         phone.set_known_as(known_as.clone());
         tracked.known_as = known_as;
+        self.met.insert(serial);
         let (device, extension) = self.ready(phone);
         (tracked.device, tracked._extension) = (Some(device), extension);
     }
@@ -460,8 +468,14 @@ impl Tracker {
         PhoneIdentity { serial: entry.serial.clone(), known_as, model, ..PhoneIdentity::default() }
     }
 
-    fn limited(&self, entry: &AdbEntry, state: &str, remedy: &str) -> Arc<dyn Device> {
-        self.join(Arc::new(LimitedPhone::new(&self.about(entry), self.offer.profile, state, remedy)))
+    /// Shows a phone that cannot be used, with what to do.
+    fn limit(&self, tracked: &mut TrackedPhone, state: &str, remedy: &str) {
+        let about = self.about(&tracked.entry);
+        let records = self.offer.records.as_deref();
+        let is_recorded = || records.is_some_and(|records| records.is_known(&device_key(&about.serial)));
+        let is_known = self.met.contains(&about.serial) || is_recorded();
+        tracked.is_stranger = about.known_as.is_empty() && !is_known;
+        tracked.device = Some(self.join(Arc::new(LimitedPhone::new(&about, self.offer.profile, state, remedy))));
     }
 
     fn join(&self, device: Arc<dyn Device>) -> Arc<dyn Device> {
@@ -470,7 +484,8 @@ impl Tracker {
     }
 
     fn leave(&mut self, serial: &str, reason: LeaveReason) {
-        if let Some(TrackedPhone { device: Some(device), .. }) = self.phones.remove(serial) {
+        if let Some(TrackedPhone { device: Some(device), is_stranger, .. }) = self.phones.remove(serial) {
+            let reason = if is_stranger { LeaveReason::NeverConnected } else { reason };
             (self.announce)(DeviceEvent::Left(device, reason));
         }
     }

@@ -32,7 +32,7 @@ impl AgentHello {
             )));
         }
         let api = value["api"].as_u64().and_then(|api| u32::try_from(api).ok()).unwrap_or_default();
-        // 64: there are nine methods today.
+        // 64: there are eleven methods today.
         let capabilities = value["capabilities"].as_array().map(Vec::as_slice).unwrap_or_default();
         let capabilities = capabilities.iter().filter_map(short).take(64).collect();
         Some(Ok(AgentHello { version, api, capabilities }))

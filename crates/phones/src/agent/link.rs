@@ -179,6 +179,12 @@ impl Agent {
         self.screen_call("package_meta", params, Duration::ZERO).await.map(|answer| member(answer, "components"))
     }
 
+    /// A JPEG file of the screen, as base64. Gestures do not hold it up.
+    pub(super) async fn picture(&self, max_side: u32, quality: u8) -> Result<Value, AgentError> {
+        let params = json!({"max_side": max_side, "quality": quality});
+        self.ask("picture", params, PROMPT).await.map(|answer| member(answer, "jpeg"))
+    }
+
     /// Whether it still answers.
     pub async fn ping(&self) -> Result<(), AgentError> {
         self.ask("ping", json!({}), PROMPT).await.map(drop)

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::error::AgentError;
+use super::error::{AgentError, AgentRefusal};
 use super::link::Agent;
 use super::tree;
 use crate::adb::phone::MAX_TYPED;
@@ -19,6 +21,8 @@ const READING: &str = "reading the screen's tree";
 const TOUCHING: &str = "touching the screen";
 const PRESSING: &str = "pressing a key";
 const SETTING: &str = "setting a field's text";
+const SELECTING: &str = "selecting text";
+const WATCHING: &str = "taking small screenshots";
 const TYPING: &str = "typing";
 const COPYING: &str = "reading the clipboard";
 const FILLING: &str = "setting the clipboard";
@@ -62,15 +66,41 @@ impl Agent {
 
     async fn fill(&self, node: &UiNode, text: &str) -> Result<(), PhoneError> {
         self.need("set_text", SETTING)?;
-        let handle = node.handle.ok_or_else(|| PhoneError::unsupported(SETTING, "the agent did not read the field"))?;
-        let handle = tree::from_handle(self.run(), handle).ok_or_else(|| {
-            PhoneError::NoElement("the field was seen by an earlier agent; read the screen again".to_owned())
-        })?;
+        let handle = self.handle_of(node, SETTING)?;
         let answer = self.screen_call("set_text", json!({"handle": handle, "text": text}), Duration::ZERO).await;
         answer.map(drop).map_err(|error| error.of_acting(SETTING))
     }
 
-    /// Adds to what the focused field holds. What a keyboard has is left to the shell, which types it
+    async fn mark(&self, node: &UiNode, start: usize, end: usize) -> Result<(), PhoneError> {
+        self.need("select", SELECTING)?;
+        let handle = self.handle_of(node, SELECTING)?;
+        let text = node.text.as_deref().unwrap_or_default();
+        let params = json!({"handle": handle, "start": tree::to_units(text, start), "end": tree::to_units(text, end)});
+        let answer = self.screen_call("select", params, Duration::ZERO).await;
+        answer.map(drop).map_err(|error| error.of_acting(SELECTING))
+    }
+
+    fn handle_of(&self, node: &UiNode, what: &'static str) -> Result<u64, PhoneError> {
+        let handle = node.handle.ok_or_else(|| PhoneError::unsupported(what, "the agent did not read the field"))?;
+        tree::from_handle(self.run(), handle).ok_or_else(|| {
+            PhoneError::NoElement("the field was seen by an earlier agent; read the screen again".to_owned())
+        })
+    }
+
+    async fn watch(&self, max_side: u32, quality: u8) -> Result<Vec<u8>, PhoneError> {
+        self.need("picture", WATCHING)?;
+        let answer = self.picture(max_side, quality).await.map_err(|error| match error {
+            // Another program reads the screen; the shell can still capture it.
+            AgentError::Refused { kind: AgentRefusal::Busy, message } => PhoneError::unsupported(WATCHING, message),
+            error => error.of_reading(WATCHING),
+        })?;
+        // Only a JPEG file is passed on to viewers.
+        let jpeg = answer.as_str().and_then(|text| STANDARD.decode(text).ok());
+        let jpeg = jpeg.filter(|bytes| bytes.starts_with(&[0xff, 0xd8, 0xff]));
+        jpeg.ok_or_else(|| PhoneError::unsupported(WATCHING, "the agent answered `picture` without a JPEG"))
+    }
+
+    /// Adds to what the focused field holds, where its cursor is. What a keyboard has is left to the shell, which types it
     /// where the cursor is.
     async fn add(&self, text: &str) -> Result<(), PhoneError> {
         self.need("set_text", TYPING)?;
@@ -86,8 +116,19 @@ impl Agent {
             let remedy = "its content cannot be read, so nothing can be added; set the whole text";
             return Err(PhoneError::unsupported("adding such characters to a password", remedy));
         }
-        let whole = field.text.clone().unwrap_or_default() + text;
-        self.fill(field, &whole).await
+        let own = field.text.clone().unwrap_or_default();
+        let length = own.chars().count();
+        let (start, end) = field.selection.unwrap_or((length, length));
+        let whole: String = own.chars().take(start).chain(text.chars()).chain(own.chars().skip(end)).collect();
+        self.fill(field, &whole).await?;
+        let caret = start + text.chars().count();
+        // A field puts the caret behind its whole text; where it cannot be put back, the text is still right.
+        if end < length
+            && let Err(error) = self.mark(&UiNode { text: Some(whole), ..field.clone() }, caret, caret).await
+        {
+            tracing::debug!(%error, "the caret stays behind the text");
+        }
+        Ok(())
     }
 }
 
@@ -123,6 +164,14 @@ impl Phone for Agent {
 
     fn set_text<'a>(&'a self, node: &'a UiNode, text: &'a str) -> Work<'a, ()> {
         Box::pin(self.fill(node, text))
+    }
+
+    fn select<'a>(&'a self, node: &'a UiNode, start: usize, end: usize) -> Work<'a, ()> {
+        Box::pin(self.mark(node, start, end))
+    }
+
+    fn small_screenshot(&self, max_side: u32, quality: u8) -> Work<'_, Vec<u8>> {
+        Box::pin(self.watch(max_side, quality))
     }
 
     fn type_text<'a>(&'a self, text: &'a str) -> Work<'a, ()> {

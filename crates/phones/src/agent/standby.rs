@@ -243,6 +243,17 @@ impl Phone for Standby {
         })
     }
 
+    fn select<'a>(&'a self, node: &'a UiNode, start: usize, end: usize) -> Work<'a, ()> {
+        Box::pin(async move { self.wanted("selecting text").await?.select(node, start, end).await })
+    }
+
+    /// Watching is worth a start: the shell takes a second for each picture.
+    fn small_screenshot(&self, max_side: u32, quality: u8) -> Work<'_, Vec<u8>> {
+        Box::pin(
+            async move { self.wanted("taking small screenshots").await?.small_screenshot(max_side, quality).await },
+        )
+    }
+
     fn type_text<'a>(&'a self, text: &'a str) -> Work<'a, ()> {
         Box::pin(async move {
             let agent = self.wanted("typing").await?;

@@ -39,9 +39,15 @@ fn node(value: &Value, run: u64) -> UiNode {
         |nth: usize| value["bounds"][nth].as_i64().unwrap_or_default().clamp(i32::MIN.into(), i32::MAX.into()) as i32;
     let flags = value["flags"].as_u64().unwrap_or_default();
     let has = |bit: u32| flags & (1 << bit) != 0;
+    let own_text = text("text");
+    let edge_of = |nth: usize| {
+        let units = usize::try_from(value["selection"][nth].as_u64()?).ok()?;
+        Some(to_characters(own_text.as_deref().unwrap_or_default(), units))
+    };
     UiNode {
         class: text("class").unwrap_or_default(),
-        text: text("text"),
+        selection: edge_of(0).zip(edge_of(1)).filter(|(start, end)| start <= end),
+        text: own_text,
         description: text("description"),
         resource_id: text("id"),
         package: text("package").unwrap_or_default(),
@@ -61,6 +67,22 @@ fn node(value: &Value, run: u64) -> UiNode {
         visible: has(11),
         handle: value["handle"].as_u64().and_then(|handle| to_handle(run, handle)),
     }
+}
+
+/// Java counts in UTF-16; a place within a character is before it.
+fn to_characters(text: &str, units: usize) -> usize {
+    let mut passed = 0;
+    text.chars()
+        .take_while(|character| {
+            passed += character.len_utf16();
+            passed <= units
+        })
+        .count()
+}
+
+/// Where a character begins, as Java counts.
+pub fn to_units(text: &str, characters: usize) -> usize {
+    text.chars().take(characters).map(char::len_utf16).sum()
 }
 
 #[cfg(test)]
@@ -90,6 +112,20 @@ mod tests {
         assert_eq!(second.bounds, Rect::new(-1, 2, 3, i32::MAX));
         assert_eq!(first.handle.and_then(|handle| from_handle(3, handle)), Some(65536));
         assert_eq!(parse(&json!({"nodes": "no"}), 1), None);
+    }
+
+    #[test]
+    fn a_selection_is_counted_in_characters() {
+        let field = |text: &str, selection: Value| {
+            let answer = json!({"nodes": [{"depth": 0, "text": text, "selection": selection}]});
+            parse(&answer, 1).unwrap_or_default().node(0).selection
+        };
+        assert_eq!(field("a😀b", json!([1, 3])), Some((1, 2)));
+        assert_eq!(field("a😀b", json!([2, 99])), Some((1, 3)), "within a pair, and beyond the end");
+        for wrong in [json!([3, 1]), json!([-1, 2]), json!("x"), json!([1])] {
+            assert_eq!(field("abc", wrong.clone()), None, "{wrong}");
+        }
+        assert_eq!((to_units("a😀b", 2), to_units("a😀b", 9)), (3, 4));
     }
 
     #[test]

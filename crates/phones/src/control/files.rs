@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use super::{FolderEntry, PhoneShell};
+use tokio::io::AsyncRead;
+
+use super::{FolderEntry, PhoneShell, next_number, with_cleanup};
 use crate::adb::command::ShellCommand;
 use crate::adb::shell::CommandLimits;
 use crate::phone::PhoneError;
@@ -14,8 +16,8 @@ const SHARED: &str = "/sdcard";
 /// The shell's own folder.
 const SCRATCH: &str = "/data/local/tmp";
 
-/// adbd refuses longer ones.
-const MAX_PATH: usize = 1000;
+/// adbd refuses paths of more than 1,024 bytes; the rest is for what a path leads to, and for a name beside it.
+const MAX_PATH: usize = 900;
 
 /// Names in the scratch folder that start so are Sinew's own: the agent is run from there.
 const OWN: &str = "sinew-";
@@ -71,22 +73,36 @@ pub async fn read(on: &dyn PhoneShell, path: &PhonePath, most: usize) -> Result<
     Ok(bytes)
 }
 
-/// Writes a file beside the place first, so that a phone that disconnects leaves no half of it.
 pub async fn write(on: &dyn PhoneShell, path: &PhonePath, bytes: &[u8]) -> Result<(), PhoneError> {
-    let part = format!("{}.sinew-part", path.as_str());
     let mut source = bytes;
-    let pushed = on.push(&mut source, &part, TRANSFER).await;
-    let finish = match pushed {
-        Ok(_) => ShellCommand::new("mv -f").arg(&part).arg(path.as_str()),
-        Err(_) => ShellCommand::new("rm -f").arg(&part),
-    };
-    let finished = on.run_command(&finish, CommandLimits::seconds(15)).await;
-    pushed?;
-    let output = finished?;
-    match output.exit {
-        0 => Ok(()),
-        _ => Err(PhoneError::Failed(format!("'{}' was not written: {}", path.as_str(), super::reason(&output.text())))),
-    }
+    push(on, &mut source, path, TRANSFER).await.map(drop)
+}
+
+/// Streams a file to the phone and gives its size. It is written beside its place first, so that neither half of it nor
+/// a damaged older one is ever there.
+pub async fn push(
+    on: &dyn PhoneShell,
+    source: &mut (dyn AsyncRead + Send + Unpin),
+    path: &PhonePath,
+    limit: Duration,
+) -> Result<u64, PhoneError> {
+    let wrong = |why: &str| PhoneError::Failed(format!("'{}' was not written: {why}", shown(path.as_str())));
+    // Another name each time: a late cleanup must not meet the next file.
+    let part = format!("{}.sinew-part-{}-{}", path.as_str(), std::process::id(), next_number());
+    let cleanup = ShellCommand::new("rm -f").arg(&part);
+    with_cleanup(on, &cleanup, async {
+        let size = on.push(source, &part, limit).await?;
+        // A folder of this name would take the file in.
+        let replace = ShellCommand::new("! test -d").arg(path.as_str());
+        let replace = replace.and(ShellCommand::new("mv -f").arg(&part).arg(path.as_str()));
+        let output = on.run_command(&replace, CommandLimits::seconds(15)).await?;
+        match output.exit {
+            0 => Ok(size),
+            _ if output.text().trim().is_empty() => Err(wrong("it is a folder; name a file in it")),
+            _ => Err(wrong(&super::reason(&output.text()))),
+        }
+    })
+    .await
 }
 
 /// Less than a call takes, so that a slow transfer ends with its own error.

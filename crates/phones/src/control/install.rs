@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 
-use super::{PhoneShell, reason};
+use super::{PhoneShell, reason, with_cleanup};
 use crate::adb::command::ShellCommand;
 use crate::adb::shell::CommandLimits;
 use crate::phone::PhoneError;
@@ -18,42 +18,102 @@ const MAX_SPLITS: usize = 100;
 const MAX_BYTES: u64 = 2 << 30;
 
 /// Verifying and optimising a large app takes minutes on an old phone.
-const LIMIT: Duration = Duration::from_secs(600);
+pub const LIMIT: Duration = Duration::from_secs(600);
 
-/// An APK that is open, with its size.
-pub struct ApkFile {
+/// How a zip file begins, and so an APK. The phone checks the rest.
+const ZIP: [u8; 4] = *b"PK\x03\x04";
+
+/// The APKs of one app.
+pub struct ApkSet {
+    parts: Vec<ApkPart>,
+    bytes: ApkBytes,
+}
+
+struct ApkPart {
     name: String,
-    file: File,
     size: u64,
 }
 
-impl ApkFile {
-    /// Opens a file and checks that it is an APK by its first bytes; the phone checks the rest.
-    pub async fn open(path: &Path) -> Result<ApkFile, PhoneError> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let failed = |error: std::io::Error| PhoneError::Invalid(format!("cannot read '{name}': {error}"));
-        let mut file = File::open(path).await.map_err(failed)?;
-        let size = file.metadata().await.map_err(failed)?.len();
-        let mut head = [0; 4];
-        let is_zip = file.read_exact(&mut head).await.is_ok() && &head == b"PK\x03\x04";
-        if !is_zip {
-            return Err(PhoneError::Invalid(format!("'{name}' is not an APK: it does not start like one")));
+enum ApkBytes {
+    /// One for each part.
+    Files(Vec<File>),
+    /// All parts, one after another.
+    Stream(Box<dyn AsyncRead + Send + Unpin>),
+}
+
+impl ApkSet {
+    /// The APKs at a path: a file, or the `.apk` files of a folder, which are the splits of one app.
+    pub async fn open(path: &Path) -> Result<ApkSet, PhoneError> {
+        let (mut parts, mut files) = (Vec::new(), Vec::new());
+        for path in paths(path)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let failed = |error: std::io::Error| PhoneError::Invalid(format!("cannot read '{name}': {error}"));
+            let mut file = File::open(&path).await.map_err(failed)?;
+            let size = file.metadata().await.map_err(failed)?.len();
+            // Before anything is sent: a folder may hold something else.
+            read_head(&mut file, &name).await?;
+            file.rewind().await.map_err(failed)?;
+            files.push(file);
+            parts.push(ApkPart { name, size });
         }
-        if size > MAX_BYTES {
-            return Err(PhoneError::Invalid(format!("'{name}' has {size} bytes; at most {MAX_BYTES} are installed")));
+        ApkSet { parts, bytes: ApkBytes::Files(files) }.checked()
+    }
+
+    /// APKs of these sizes that come one after another.
+    pub fn stream(sizes: &[u64], bytes: Box<dyn AsyncRead + Send + Unpin>) -> Result<ApkSet, PhoneError> {
+        let part = |(nth, size): (usize, &u64)| ApkPart { name: format!("upload {}", nth + 1), size: *size };
+        ApkSet { parts: sizes.iter().enumerate().map(part).collect(), bytes: ApkBytes::Stream(bytes) }.checked()
+    }
+
+    fn checked(self) -> Result<ApkSet, PhoneError> {
+        match self.parts.len() {
+            0 => return Err(PhoneError::Invalid("there is no APK to install".to_owned())),
+            1..=MAX_SPLITS => {}
+            count => {
+                return Err(PhoneError::Invalid(format!("{count} APKs; at most {MAX_SPLITS} make one app")));
+            }
         }
-        file.rewind().await.map_err(failed)?;
-        Ok(ApkFile { name, file, size })
+        let total = self.parts.iter().fold(0u64, |total, part| total.saturating_add(part.size));
+        let large = self.parts.iter().find(|part| part.size > MAX_BYTES);
+        match large {
+            Some(part) => {
+                let (name, size) = (&part.name, part.size);
+                Err(PhoneError::Invalid(format!("'{name}' has {size} bytes; at most {MAX_BYTES} are installed")))
+            }
+            None if total > MAX_BYTES => {
+                Err(PhoneError::Invalid(format!("the APKs have {total} bytes; at most {MAX_BYTES} are installed")))
+            }
+            None => Ok(self),
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.parts.iter().map(|part| part.size).sum()
+    }
+
+    /// The bytes of a part. Those of a stream are read in their order.
+    async fn part(&mut self, nth: usize) -> Result<Box<dyn AsyncRead + Send + Unpin + '_>, PhoneError> {
+        let ApkPart { name, size } = &self.parts[nth];
+        match &mut self.bytes {
+            ApkBytes::Files(files) => Ok(Box::new(&mut files[nth])),
+            ApkBytes::Stream(stream) => {
+                let mut part = stream.take(*size);
+                read_head(&mut part, name).await?;
+                Ok(Box::new(std::io::Cursor::new(ZIP).chain(part)))
+            }
+        }
     }
 }
 
-/// The APKs at a path: a file, or the `.apk` files of a folder, which are the splits of one app.
-pub async fn open_all(path: &Path) -> Result<Vec<ApkFile>, PhoneError> {
-    let mut files = Vec::new();
-    for path in paths(path)? {
-        files.push(ApkFile::open(&path).await?);
+async fn read_head(from: &mut (dyn AsyncRead + Send + Unpin), name: &str) -> Result<(), PhoneError> {
+    let mut head = [0; ZIP.len()];
+    match from.read_exact(&mut head).await {
+        Ok(_) if head == ZIP => Ok(()),
+        Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
+            Err(PhoneError::Failed(format!("'{name}' ended early: {error}")))
+        }
+        _ => Err(PhoneError::Invalid(format!("'{name}' is not an APK: it does not start like one"))),
     }
-    Ok(files)
 }
 
 fn paths(path: &Path) -> Result<Vec<PathBuf>, PhoneError> {
@@ -73,55 +133,55 @@ fn paths(path: &Path) -> Result<Vec<PathBuf>, PhoneError> {
     }
 }
 
-/// Installs an app over an older version where there is one. Streams every file; nothing stays on the phone.
-pub async fn install(on: &dyn PhoneShell, files: Vec<ApkFile>) -> Result<u64, PhoneError> {
-    let total = files.iter().map(|file| file.size).sum();
-    let mut files = files;
-    match files.as_mut_slice() {
-        [] => return Err(PhoneError::Invalid("there is no APK to install".to_owned())),
-        [single] => {
-            install_stream(on, &mut single.file, single.size).await.map_err(|error| named(error, &single.name))?;
+/// Installs an app over an older version where there is one, and gives its size. Streams every file; nothing stays on
+/// the phone.
+pub async fn install(on: &dyn PhoneShell, mut apks: ApkSet) -> Result<u64, PhoneError> {
+    let total = apks.total();
+    match apks.parts.len() {
+        1 => {
+            // Android gives up by itself what ends early.
+            let command = ShellCommand::new("cmd package install -r -S").arg(total);
+            write_part(on, &command, &mut apks, 0).await?;
         }
-        splits => install_splits(on, splits, total).await?,
+        _ => install_splits(on, &mut apks, total).await?,
     }
     Ok(total)
 }
 
-/// Installs one APK from a stream of `size` bytes.
-pub async fn install_stream(
-    on: &dyn PhoneShell,
-    apk: &mut (dyn AsyncRead + Send + Unpin),
-    size: u64,
-) -> Result<(), PhoneError> {
-    let command = ShellCommand::new("cmd package install -r -S").arg(size);
-    checked(&on.feed(&command, apk, limits()).await?.text())
-}
-
 /// A session that all splits are written to; it is given up where one fails, so that nothing is left behind.
-async fn install_splits(on: &dyn PhoneShell, splits: &mut [ApkFile], total: u64) -> Result<(), PhoneError> {
+async fn install_splits(on: &dyn PhoneShell, apks: &mut ApkSet, total: u64) -> Result<(), PhoneError> {
     let create = ShellCommand::new("cmd package install-create -r -S").arg(total);
     let created = on.run_command(&create, CommandLimits::seconds(30)).await?.text();
     let session = created.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(number, _)| number);
     let session = session.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()) && number.len() < 12);
     let session = session.ok_or_else(|| PhoneError::Failed(format!("no session was opened: {}", reason(&created))))?;
-    let written = write_splits(on, session, splits).await;
-    let end = match written {
-        Ok(()) => ShellCommand::new("cmd package install-commit").arg(session),
-        Err(_) => ShellCommand::new("cmd package install-abandon").arg(session),
+    // It fails where the session was committed, which is as it should be.
+    let abandon = ShellCommand::new("cmd package install-abandon").arg(session);
+    let work = async {
+        for nth in 0..apks.parts.len() {
+            let write = ShellCommand::new("cmd package install-write -S").arg(apks.parts[nth].size);
+            let write = write.arg(session).arg(format!("{nth}.apk")).literal("-");
+            write_part(on, &write, apks, nth).await?;
+        }
+        let commit = ShellCommand::new("cmd package install-commit").arg(session);
+        checked(&on.run_command(&commit, limits()).await?.text())
     };
-    let ended = on.run_command(&end, limits()).await;
-    written?;
-    checked(&ended?.text())
+    with_cleanup(on, &abandon, work).await
 }
 
-async fn write_splits(on: &dyn PhoneShell, session: &str, splits: &mut [ApkFile]) -> Result<(), PhoneError> {
-    for (nth, split) in splits.iter_mut().enumerate() {
-        let write = ShellCommand::new("cmd package install-write -S").arg(split.size);
-        let write = write.arg(session).arg(format!("{nth}.apk")).literal("-");
-        let text = on.feed(&write, &mut split.file, limits()).await?.text();
-        checked(&text).map_err(|error| named(error, &split.name))?;
-    }
-    Ok(())
+async fn write_part(
+    on: &dyn PhoneShell,
+    command: &ShellCommand,
+    apks: &mut ApkSet,
+    nth: usize,
+) -> Result<(), PhoneError> {
+    let name = apks.parts[nth].name.clone();
+    let mut part = apks.part(nth).await?;
+    let text = on.feed(command, &mut part, limits()).await?.text();
+    checked(&text).map_err(|error| match error {
+        PhoneError::Failed(why) => PhoneError::Failed(format!("'{name}': {why}")),
+        error => error,
+    })
 }
 
 fn limits() -> CommandLimits {
@@ -132,12 +192,5 @@ fn checked(text: &str) -> Result<(), PhoneError> {
     match text.contains("Success") {
         true => Ok(()),
         false => Err(PhoneError::Failed(format!("the phone did not install it: {}", reason(text)))),
-    }
-}
-
-fn named(error: PhoneError, name: &str) -> PhoneError {
-    match error {
-        PhoneError::Failed(why) => PhoneError::Failed(format!("'{name}': {why}")),
-        error => error,
     }
 }

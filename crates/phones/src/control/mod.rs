@@ -9,13 +9,15 @@ pub mod notifications;
 pub mod status;
 pub mod video;
 
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::adb::command::ShellCommand;
 use crate::adb::shell::{CommandLimits, CommandOutput};
-use crate::phone::Work;
+use crate::phone::{PhoneError, Work};
 
 /// Runs commands on a phone and moves its files.
 pub trait PhoneShell: Send + Sync {
@@ -28,6 +30,9 @@ pub trait PhoneShell: Send + Sync {
         input: &'a mut (dyn AsyncRead + Send + Unpin),
         limits: CommandLimits,
     ) -> Work<'a, CommandOutput>;
+
+    /// Waits for ever, or until the phone is gone. When the wait ends, however it does, the phone itself runs `cleanup`.
+    fn hold<'a>(&'a self, cleanup: &'a ShellCommand) -> Work<'a, Infallible>;
 
     /// What is in a folder; empty where there is no such folder.
     fn list_folder<'a>(&'a self, path: &'a str) -> Work<'a, Vec<FolderEntry>>;
@@ -70,6 +75,31 @@ impl FolderEntry {
             _ => "other",
         }
     }
+}
+
+/// Does some work and lets the phone clean up behind it: where it fails, where its caller gives up, and also where the
+/// phone goes away in the middle.
+async fn with_cleanup<T>(
+    on: &dyn PhoneShell,
+    cleanup: &ShellCommand,
+    work: impl Future<Output = Result<T, PhoneError>>,
+) -> Result<T, PhoneError> {
+    let done = tokio::select! {
+        biased;
+        done = work => done,
+        gone = on.hold(cleanup) => gone.map(|never| match never {}),
+    };
+    if matches!(&done, Err(error) if !matches!(error, PhoneError::Gone(_))) {
+        // Now rather than soon: the caller may look at what it left. Whatever this says, the phone does it once more.
+        let _ = on.run_command(cleanup, CommandLimits::seconds(15)).await;
+    }
+    done
+}
+
+/// Another number each time, for names of files that must not meet.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The line that says what went wrong: the message of an exception, a `Failure [...]`, or the first line.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWrite;
 
-use super::{PhoneShell, reason};
+use super::{PhoneShell, next_number, reason, with_cleanup};
 use crate::adb::command::ShellCommand;
 use crate::adb::shell::CommandLimits;
 use crate::phone::PhoneError;
@@ -26,23 +26,25 @@ pub async fn record(
     request: &VideoRequest,
     into: &mut (dyn AsyncWrite + Send + Unpin),
 ) -> Result<u64, PhoneError> {
-    let path = format!("/data/local/tmp/sinew-video-{}.mp4", std::process::id());
-    // A caller who gives up closes the connection, which ends the shell: the file goes with it.
-    let cleanup = ShellCommand::new("trap").arg(format!("rm -f {path}")).literal("HUP TERM");
+    let path = format!("/data/local/tmp/sinew-video-{}-{}.mp4", std::process::id(), next_number());
+    let cleanup = ShellCommand::new("rm -f").arg(&path);
     let mut command = ShellCommand::new("screenrecord --time-limit").arg(request.seconds);
     command = command.literal("--bit-rate").arg(request.bits_per_second);
     if let Some((width, height)) = request.size {
         command = command.literal("--size").arg(format!("{width}x{height}"));
     }
-    let time = Duration::from_secs(u64::from(request.seconds) + 20);
-    let recorded = on.run_command(&command.arg(&path).after(cleanup), CommandLimits { time, bytes: 1 << 20 }).await;
-    let pulled = match &recorded {
-        Ok(output) if output.exit == 0 => on.pull(&path, into, request.most_bytes, Duration::from_secs(60)).await,
-        Ok(output) => Err(PhoneError::Failed(format!("the screen was not recorded: {}", reason(&output.text())))),
-        Err(error) => Err(error.clone()),
-    };
-    let removed = on.run_command(&ShellCommand::new("rm -f").arg(&path), CommandLimits::seconds(10)).await;
-    let size = pulled?;
-    removed?;
-    Ok(size)
+    // A recorder that outlives its connection removes its own file at its end.
+    let trap = ShellCommand::new("trap").arg(cleanup.line()).literal("HUP TERM");
+    let command = command.arg(&path).after(trap);
+    let limits = CommandLimits { time: Duration::from_secs(u64::from(request.seconds) + 20), bytes: 1 << 20 };
+    with_cleanup(on, &cleanup, async {
+        let output = on.run_command(&command, limits).await?;
+        if output.exit != 0 {
+            return Err(PhoneError::Failed(format!("the screen was not recorded: {}", reason(&output.text()))));
+        }
+        let size = on.pull(&path, into, request.most_bytes, Duration::from_secs(60)).await?;
+        on.run_command(&cleanup, CommandLimits::seconds(10)).await?;
+        Ok(size)
+    })
+    .await
 }

@@ -56,8 +56,17 @@ pub struct Jpeg {
 }
 
 /// Decodes, scales, marks and encodes. Takes tens of milliseconds: not for an async task's own thread.
-pub fn finish(image: Image, finish: &JpegOptions) -> Result<Jpeg, PhoneError> {
-    let mut raster = Raster::decode(image)?;
+pub fn finish(image: Image, options: &JpegOptions) -> Result<Jpeg, PhoneError> {
+    finish_raster(Raster::decode(image)?, options)
+}
+
+/// The same picture in several forms.
+pub fn finish_all(image: Image, options: &[JpegOptions]) -> Result<Vec<Jpeg>, PhoneError> {
+    let raster = Raster::decode(image)?;
+    options.iter().map(|options| finish_raster(raster.clone(), options)).collect()
+}
+
+fn finish_raster(mut raster: Raster, finish: &JpegOptions) -> Result<Jpeg, PhoneError> {
     let full = (raster.width, raster.height);
     if let Some(side) = finish.max_side {
         raster = scale::down(raster, side.max(1));

@@ -7,14 +7,28 @@ use std::ops::RangeInclusive;
 use serde_json::{Value, json};
 use sinew_tool::{Args, ErrorKind, ToolError};
 
-/// A wrong argument: what people read is `message`; programs read the same details as for an argument that does not fit
-/// the schema. `parameter` may stand in the words of a message: `Parameter 'x'`.
+/// A wrong argument. `message` is what callers of the reference read; the details are those of an argument that does not
+/// fit the schema, from which other callers get the gateway's words. `parameter` may stand in the words of a message:
+/// `Parameter 'x'`.
 pub(super) fn invalid(parameter: &str, message: impl Into<String>) -> ToolError {
     let message = message.into();
     let name = parameter.strip_prefix("Parameter '").and_then(|name| name.strip_suffix('\'')).unwrap_or(parameter);
-    let issue = message.strip_prefix(&format!("Parameter '{name}' ")).unwrap_or(&message);
+    let words = [format!("Parameter '{name}' "), format!("{name} "), capitalised(name) + " "];
+    let issue = match words.iter().find_map(|words| message.strip_prefix(words)) {
+        Some(issue) => issue.replacen(", got: ", ", got ", 1),
+        None if message.starts_with("Missing required parameter") => {
+            let rest = message.split_once("': ").map(|(_, rest)| format!(": {rest}")).unwrap_or_default();
+            format!("is missing{rest}")
+        }
+        None => message.clone(),
+    };
     let details = json!({"parameter_name": name, "issue": issue});
     ToolError::new(ErrorKind::InvalidArguments, message).with_details(details)
+}
+
+fn capitalised(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
 }
 
 fn given<'a>(args: &'a Args, name: &str) -> Option<&'a Value> {
@@ -144,6 +158,19 @@ mod tests {
         assert_eq!(message(number(json!("5"))), "Parameter 'x' must be a number, got string: '5'");
         assert_eq!(message(number(json!([5]))), "Parameter 'x' must be a number");
         assert!(message(number(json!(1e300))).starts_with("Parameter 'x' must be a finite number, got: '"));
+    }
+
+    #[test]
+    fn every_wrong_argument_has_an_issue_that_continues_a_sentence() {
+        let issue = |error: ToolError| error.details["issue"].as_str().unwrap_or_default().to_owned();
+        let none = args(json!({}));
+        assert_eq!(issue(number(&none, "x").unwrap_err()), "is missing");
+        assert_eq!(issue(required_text(&none, "text").unwrap_err()), "is missing");
+        let slow = args(json!({"timeout": 30_001, "duration": 0}));
+        assert_eq!(issue(timeout(&slow, 1).unwrap_err()), "must be between 1 and 30000 ms, got 30001");
+        assert_eq!(issue(duration(&slow, 1).unwrap_err()), "must be between 1 and 60000, got 0");
+        assert_eq!(issue(invalid("do", "Missing required parameter 'do': open or act")), "is missing: open or act");
+        assert_eq!(issue(invalid("app", "No app is called 'x'")), "No app is called 'x'");
     }
 
     #[test]

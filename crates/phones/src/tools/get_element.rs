@@ -54,6 +54,10 @@ fn describe(tree: &Tree, index: usize, budget: usize) -> Map<String, Value> {
     put("bounds", json::bounds(node.bounds));
     put("visibleBounds", json::bounds(tree.visible_bounds(index)));
     put("states", json!(states(node)));
+    // Where the caret of a password stands says how long it is.
+    if let Some((start, end)) = node.selection.filter(|_| !node.password) {
+        put("selection", json!({"start": start, "end": end}));
+    }
     put("actions", json!(actions(node)));
     if budget.omitted > 0 {
         put("omitted", json!(budget.omitted));

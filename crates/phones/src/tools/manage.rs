@@ -1,17 +1,22 @@
 //! Managing apps: details, permissions, data, removal, intents.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sinew_tool::{Args, Outcome, ToolError};
+use sinew_tool::{Args, Attachment, Outcome, ToolError};
+use tokio::io::AsyncWriteExt;
 
 use super::Operator;
 use super::apps::{is_package, package};
 use super::args::{filled_text, invalid, text, word};
 use crate::control::apps::{self, AppChange, IntentExtra, IntentReceiver, IntentRequest};
-use crate::control::install;
+use crate::control::install::{self, ApkSet};
 use crate::phone::PhoneError;
 
+/// What of an upload is on its way to the phone.
+const UPLOAD_BUFFER: usize = 256 << 10;
 /// An intent of a program has a handful.
 const MAX_EXTRAS: usize = 64;
 /// One text of an intent; the whole command must stay below what adb carries.
@@ -36,6 +41,10 @@ pub(super) async fn details(on: &Operator<'_>, args: &Args) -> Result<Outcome, T
 /// Installs from the folder that the configuration names: a model never names a path of the host.
 pub(super) async fn install(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let name = filled_text(args, "file")?;
+    if let Some(upload) = &on.attachment {
+        let size = install_upload(on, upload).await?;
+        return Ok(Outcome::text(format!("Installed the uploaded app ({size} bytes)")));
+    }
     let folder = on.apks.ok_or_else(|| {
         PhoneError::unsupported(
             "installing apps",
@@ -43,8 +52,28 @@ pub(super) async fn install(on: &Operator<'_>, args: &Args) -> Result<Outcome, T
         )
     })?;
     let path = in_folder(folder, &name)?;
-    let size = install::install(on.shell()?, install::open_all(&path).await?).await?;
+    let size = install::install(on.shell()?, ApkSet::open(&path).await?).await?;
     Ok(Outcome::text(format!("Installed '{name}' ({size} bytes)")))
+}
+
+/// Installs what the caller sends, as it arrives.
+async fn install_upload(on: &Operator<'_>, upload: &Arc<dyn Attachment>) -> Result<u64, ToolError> {
+    let (mut sink, source) = tokio::io::duplex(UPLOAD_BUFFER);
+    let apks = ApkSet::stream(upload.sizes(), Box::new(source))?;
+    let receive = async {
+        while let Some(piece) = upload.next().await? {
+            // Whoever installs says why it does not want more.
+            if sink.write_all(&piece).await.is_err() {
+                break;
+            }
+        }
+        drop(sink);
+        std::future::pending::<Result<Infallible, ToolError>>().await
+    };
+    tokio::select! {
+        installed = install::install(on.shell()?, apks) => Ok(installed?),
+        failed = receive => failed.map(|never| match never {}),
+    }
 }
 
 /// The file or folder of that name; a link that leads out of the folder is none of it.

@@ -26,10 +26,10 @@ mod text;
 mod wait;
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sinew_tool::{Args, Content, ErrorKind, NestedCalls, Outcome, ToolAccess, ToolError};
+use sinew_tool::{Args, Attachment, Content, ErrorKind, NestedCalls, Outcome, ToolAccess, ToolError};
 use tokio::time::Instant;
 
 use crate::control::PhoneShell;
@@ -108,7 +108,7 @@ impl LastViews {
 }
 
 /// Runs tools on one phone for one caller.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Operator<'a> {
     pub phone: &'a dyn Phone,
     pub memory: &'a Memory,
@@ -122,6 +122,8 @@ pub struct Operator<'a> {
     /// For steps, which are calls of their own.
     pub calls: &'a dyn NestedCalls,
     pub turn: &'a Turn,
+    /// What the caller sends along with the call.
+    pub attachment: Option<Arc<dyn Attachment>>,
 }
 
 /// How long a screen may keep changing before it is shown as it is.
@@ -169,6 +171,7 @@ impl Operator<'_> {
         let row = table::find(tool)
             .filter(is_allowed)
             .ok_or_else(|| ToolError::new(ErrorKind::UnknownTool, format!("a phone has no tool `{tool}`")))?;
+        row.check_names(args)?;
         if !row.acts() {
             return (row.run)(self, args).await;
         }

@@ -2,9 +2,12 @@
 //! come from it, so there is no second place that names the tool.
 
 use serde_json::{Map, Value, json};
+use sinew_tool::spelling::nearest;
+use sinew_tool::text::clean_line;
 use sinew_tool::{Args, BoxFuture, Effect, Hints, Outcome, StepSource, Tool, ToolError};
 
 use super::Operator;
+use super::args::invalid;
 use super::list::Profile;
 use super::reference::Reference;
 use super::steps::STEPS;
@@ -192,6 +195,28 @@ impl ToolRow {
     /// Whether it runs steps, which are calls of their own.
     pub fn runs_steps(&self) -> bool {
         self.arguments.iter().any(|argument| argument.name == STEPS)
+    }
+
+    /// Refuses an argument that the tool does not have. Dropped in silence, a misspelt one would make another call than the
+    /// one that was meant.
+    pub(super) fn check_names(&self, args: &Args) -> Result<(), ToolError> {
+        let known: Vec<&str> = self.arguments().map(|argument| argument.name).collect();
+        let is_unknown = |name: &str| {
+            let of_reference = self.reference.as_ref().is_some_and(|it| (it.properties)().get(name).is_some());
+            // Every text answer can be bounded, and whatever finds an element by its text can want all of it.
+            let is_shared = name == "max_bytes" || (name == "exact_match" && known.contains(&"by"));
+            !known.contains(&name) && !is_shared && !of_reference
+        };
+        let Some((name, _)) = args.iter().find(|(name, value)| !value.is_null() && is_unknown(name)) else {
+            return Ok(());
+        };
+        let (tool, name) = (self.name, clean_line(name, 64));
+        let meant = match nearest(&name, known.iter().copied()) {
+            Some(meant) => format!("did you mean '{meant}'?"),
+            None if known.is_empty() => "it takes none".to_owned(),
+            None => format!("it takes {}", known.join(", ")),
+        };
+        Err(invalid(&name, format!("{tool} has no parameter '{name}'; {meant}")))
     }
 
     /// Its own arguments, and those that all acting tools take.

@@ -1,13 +1,15 @@
 //! Text, keys and the clipboard.
 
+use std::time::Duration;
+
 use serde_json::json;
 use sinew_tool::{Args, ErrorKind, Outcome, ToolError};
 
-use super::args::{boolean, integer, invalid, required_text};
+use super::args::{boolean, integer, invalid, required_text, text};
 use super::element::Target;
 use super::{Operator, budget};
 use crate::phone::PhoneError;
-use crate::touch::Key;
+use crate::touch::{Key, Stroke};
 use crate::tree::UiNode;
 
 pub(super) async fn set(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
@@ -37,36 +39,87 @@ pub(super) async fn input(on: &Operator<'_>, args: &Args) -> Result<Outcome, Too
     Ok(Outcome::text(format!("Text input completed ({} characters)", text.encode_utf16().count())))
 }
 
-/// Inserts before the character number `at`, or where the cursor is.
+/// Inserts before the character number `at`, or where the cursor is, in place of what is selected there.
 pub(super) async fn insert(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let text = required_text(args, "text")?;
     let target = Target::read(args)?;
-    match args.get("at").filter(|at| !at.is_null()) {
-        None if target.is_none() => on.phone.type_text(&text).await?,
-        None => {
-            return Err(invalid(
-                "at",
-                "Parameter 'at' must be given for a named field; without a field the cursor counts",
-            ));
-        }
-        Some(_) => {
-            let at = integer(args, "at", 0, 0..=i64::from(u32::MAX))?.unsigned_abs() as usize;
-            let (node, name) = field(on, target).await?;
-            if node.password {
-                let message =
-                    format!("the content of '{name}' cannot be read, so nothing can be inserted; set the whole text");
-                return Err(PhoneError::Failed(message).into());
-            }
-            let own = node.text.clone().unwrap_or_default();
-            let length = own.chars().count();
-            if at > length {
-                return Err(invalid("at", format!("Parameter 'at' must be between 0 and {length}, got: {at}")));
-            }
-            let whole: String = own.chars().take(at).chain(text.chars()).chain(own.chars().skip(at)).collect();
-            on.phone.set_text(&node, &whole).await?;
-        }
+    let has_place = args.get("at").is_some_and(|at| !at.is_null());
+    let count = text.chars().count();
+    let done = Outcome::text(format!("Inserted {count} characters"));
+    if target.is_none() && !has_place {
+        on.phone.type_text(&text).await?;
+        return Ok(done);
     }
-    Ok(Outcome::text(format!("Inserted {} characters", text.chars().count())))
+    let (node, name) = field(on, target).await?;
+    if node.password {
+        let message = format!("the content of '{name}' cannot be read, so nothing can be inserted; set the whole text");
+        return Err(PhoneError::Failed(message).into());
+    }
+    let own = node.text.clone().unwrap_or_default();
+    let (start, end) = match (has_place, node.selection) {
+        (true, _) => {
+            let at = place(args, "at", &own)?;
+            (at, at)
+        }
+        (false, Some(selection)) => selection,
+        (false, None) => {
+            let message = "Parameter 'at' must be given for a named field whose cursor the phone does not report; without a field the cursor counts";
+            return Err(invalid("at", message));
+        }
+    };
+    let whole: String = own.chars().take(start).chain(text.chars()).chain(own.chars().skip(end)).collect();
+    on.phone.set_text(&node, &whole).await?;
+    // Behind what was inserted, as after typing, where the phone can be told.
+    let after = UiNode { text: Some(whole), ..node };
+    let _ = on.phone.select(&after, start + count, start + count).await;
+    Ok(done)
+}
+
+/// Selects a part of a field, or puts the cursor somewhere.
+pub(super) async fn select(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let (node, name) = field(on, Target::read(args)?).await?;
+    if node.password {
+        return Err(PhoneError::Failed(format!(
+            "the content of '{name}' cannot be read, so no part of it can be selected"
+        ))
+        .into());
+    }
+    let own = node.text.clone().unwrap_or_default();
+    let length = own.chars().count();
+    let given = |name: &str| args.get(name).is_some_and(|value| !value.is_null());
+    let start = if given("start") { place(args, "start", &own)? } else { 0 };
+    let end = if given("end") { place(args, "end", &own)? } else { length };
+    if start > end {
+        return Err(invalid("start", format!("Parameter 'start' must be at most 'end' ({end}), got: {start}")));
+    }
+    on.phone.select(&node, start, end).await?;
+    Ok(Outcome::text(format!("Selected characters {start} to {end} of '{name}'")))
+}
+
+/// Inserts the clipboard at the cursor, in place of what is selected; with a text, that goes through the clipboard.
+pub(super) async fn paste(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let text = text(args, "text")?;
+    let (node, name) = field(on, Target::read(args)?).await?;
+    if let Some(text) = &text {
+        on.phone.set_clipboard(text).await?;
+    }
+    if !node.focused {
+        let (x, y) = node.bounds.center();
+        let tap = Stroke::hold(x as f32, y as f32, Duration::ZERO, Duration::from_millis(50));
+        on.phone.touch(&[tap]).await?;
+    }
+    on.phone.key(Key::Paste).await?;
+    Ok(Outcome::text(format!("Pasted into '{name}'")))
+}
+
+/// A number of characters within a text.
+fn place(args: &Args, name: &str, text: &str) -> Result<usize, ToolError> {
+    let at = integer(args, name, 0, 0..=i64::from(u32::MAX))?.unsigned_abs() as usize;
+    let length = text.chars().count();
+    match at <= length {
+        true => Ok(at),
+        false => Err(invalid(name, format!("Parameter '{name}' must be between 0 and {length}, got: {at}"))),
+    }
 }
 
 pub(super) async fn clear(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {

@@ -35,6 +35,9 @@ pub struct UiNode {
     pub password: bool,
     pub selected: bool,
     pub visible: bool,
+    /// The selected characters of a field, from and to; equal where there is only a caret. `None` where the backend does
+    /// not say it.
+    pub selection: Option<(usize, usize)>,
     /// The backend's own name for it, which comes back in [`crate::Phone::set_text`].
     pub handle: Option<u64>,
 }
@@ -62,6 +65,7 @@ impl PartialEq for UiNode {
                 password,
                 selected,
                 visible,
+                selection: _,
                 handle: _,
             } = node;
             let can = (checkable, clickable, long_clickable, focusable, scrollable, editable, password);

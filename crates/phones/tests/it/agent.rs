@@ -14,7 +14,7 @@ use sinew_phones::agent::{ActivityAnswer, ActivityCall, Companion, CompanionErro
 use sinew_phones::{AgentSource, Phone, Profile, Standby};
 use sinew_sim::phone::virtual_app::{AppComponent, IntentReaction, ReceivedIntent, VirtualComponentKind};
 use sinew_sim::phone::{AgentStandIn, Android, Denial, PhoneSetup, ScriptedAgent, VirtualApp};
-use sinew_tool::{Device, json};
+use sinew_tool::{Device, LiveRequest, json};
 
 /// A phone that runs the agent itself.
 async fn with_java(android: Android) -> Option<Tracked> {
@@ -95,6 +95,37 @@ async fn the_story_with_the_agent() {
         let app = json_of(&*phone, "get_current_app", json!({})).await;
         assert!(app["focusedWindow"].is_string(), "{app}");
     }
+}
+
+#[tokio::test]
+async fn text_is_selected_pasted_over_and_inserted_at_the_caret_with_the_agent() {
+    let Some(host) = built("agent-host.jar") else { return };
+    let offer = PhoneOptions { agent: AgentSource::Embedded, ..PhoneOptions::shell(Profile::Tester) };
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), offer).await else { return };
+    bench.handset.set_agent(Some(AgentStandIn::Java(host)));
+    let phone = bench.phone().await;
+    text(&*phone, "open_app", json!({"app": "dev.sinew.notes"})).await;
+    text(&*phone, "click_element", json!({"by": "content_desc", "value": "New note"})).await;
+    let body = json!({"id": "note_body"});
+    let shown = async || json_of(&*phone, "get_element", json!({"selector": body})).await;
+    text(&*phone, "input_text", json!({"selector": body, "text": "Grüße 😀 Welt\nund alle"})).await;
+    text(&*phone, "select_text", json!({"selector": body, "start": 6, "end": 7})).await;
+    assert_eq!(shown().await["selection"], json!({"start": 6, "end": 7}));
+    text(&*phone, "paste_text", json!({"text": "🎉"})).await;
+    assert_eq!(shown().await["text"], "Grüße 🎉 Welt\nund alle");
+    assert_eq!(shown().await["selection"], json!({"start": 7, "end": 7}));
+    text(&*phone, "insert_text", json!({"selector": body, "text": "→日本\n"})).await;
+    assert_eq!(shown().await["text"], "Grüße 🎉→日本\n Welt\nund alle");
+    text(&*phone, "insert_text", json!({"text": "é"})).await;
+    assert_eq!(shown().await["text"], "Grüße 🎉→日本\né Welt\nund alle", "typed where the caret was left");
+
+    let wanted = LiveRequest { max_side: 200, quality: 60, known: None, patience: Duration::from_secs(5) };
+    let picture = phone.live_picture(&wanted).await.unwrap().unwrap();
+    assert!(picture.bytes.starts_with(&[0xff, 0xd8, 0xff]));
+    bench.handset.deny(Denial::Capture, true);
+    let wanted = LiveRequest { max_side: 100, ..wanted };
+    let error = phone.live_picture(&wanted).await.unwrap_err();
+    assert_eq!(error.kind.row().code, -32001, "{error}");
 }
 
 #[tokio::test]

@@ -243,6 +243,8 @@ async fn a_new_address_of_a_pinned_phone_is_used_once_a_person_has_connected_it(
     assert_eq!(code, -32001);
     remembered.add(&bench.address).unwrap();
     assert_eq!(bench.device(&key).await.info().attributes["serial"], json!(bench.address));
+    let at_address = sinew_tool::DeviceKey(format!("phone:{}", bench.address));
+    assert_eq!(bench.left.get(&at_address), Some(&sinew_tool::LeaveReason::NeverConnected), "nothing stays of it");
 }
 
 #[tokio::test]

@@ -184,6 +184,65 @@ async fn text_is_inserted_where_it_is_asked_for() {
 }
 
 #[tokio::test]
+async fn line_breaks_in_fields_survive_without_an_agent() {
+    for android in [Android::V9, Android::V15] {
+        let Some(mut bench) = bench(android).await else { return };
+        let phone = bench.phone().await;
+        text(&*phone, "open_app", json!({"app": "dev.sinew.notes"})).await;
+        text(&*phone, "click_element", json!({"by": "content_desc", "value": "New note"})).await;
+        let body = json!({"id": "note_body"});
+        text(&*phone, "input_text", json!({"selector": body, "text": "one\ntwo\n\nthree"})).await;
+        let shown = json_of(&*phone, "get_element", json!({"selector": body})).await;
+        assert_eq!(shown["text"], "one\ntwo\n\nthree", "{android}");
+        text(&*phone, "input_text", json!({"selector": body, "text": "\nfour", "append": true})).await;
+        text(&*phone, "insert_text", json!({"selector": body, "text": "zero\n", "at": 0})).await;
+        let shown = json_of(&*phone, "get_element", json!({"selector": body})).await;
+        assert_eq!(shown["text"], "zero\none\ntwo\n\nthree\nfour", "{android}");
+        let found = json_of(&*phone, "find_elements", json!({"selector": body})).await;
+        assert_eq!(found["elements"][0]["text"], "zero\none\ntwo\n\nthree\nfour", "{android}");
+    }
+}
+
+#[tokio::test]
+async fn selecting_needs_the_agent_and_pasting_only_for_a_new_text() {
+    let Some(mut bench) = bench(Android::V15).await else { return };
+    let phone = bench.phone().await;
+    text(&*phone, "open_app", json!({"app": "dev.sinew.notes"})).await;
+    text(&*phone, "click_element", json!({"by": "content_desc", "value": "New note"})).await;
+    let title = json!({"id": "note_title"});
+    text(&*phone, "input_text", json!({"selector": title, "text": "Milk"})).await;
+    for (tool, arguments) in [
+        ("select_text", json!({"selector": title, "start": 0, "end": 2})),
+        ("paste_text", json!({"selector": title, "text": "Bread"})),
+    ] {
+        let (code, message) = failure(&*phone, tool, arguments).await;
+        assert_eq!((code, message.contains("agent")), (-32001, true), "{tool}: {message}");
+    }
+    bench.handset.with(|machine| machine.set_clipboard(" and bread"));
+    text(&*phone, "paste_text", json!({"selector": title})).await;
+    assert_eq!(json_of(&*phone, "get_element", json!({"selector": title})).await["text"], "Milk and bread");
+    for wrong in [json!({"start": 3, "end": 2}), json!({"start": -1}), json!({"end": 999}), json!({"start": "x"})] {
+        let mut arguments = wrong.clone();
+        arguments["selector"] = title.clone();
+        assert_eq!(failure(&*phone, "select_text", arguments).await.0, -32602, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_too_large_for_an_answer_is_not_read_whole() {
+    let Some(mut bench) = bench(Android::V15).await else { return };
+    let phone = bench.phone().await;
+    let adb = bench.server.transport(bench.address.clone(), true);
+    let large = vec![7; (4 << 20) + 1];
+    adb.push(&large, "/sdcard/large", 0o644, std::time::Duration::from_secs(30)).await.unwrap();
+    let (code, message) = failure(&*phone, "read_file", json!({"path": "large"})).await;
+    assert_eq!((code, message.contains("sinew phones pull")), (-32003, true), "{message}");
+    text(&*phone, "write_file", json!({"path": "Download/file", "text": "x"})).await;
+    let (code, message) = failure(&*phone, "write_file", json!({"path": "Download", "text": "x"})).await;
+    assert_eq!((code, message.contains("folder")), (-32003, true), "{message}");
+}
+
+#[tokio::test]
 async fn the_state_of_the_phone_is_told_and_its_display_is_turned_and_locked() {
     for android in [Android::V9, Android::V15] {
         let Some(mut bench) = bench(android).await else { return };

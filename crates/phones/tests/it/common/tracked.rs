@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sinew_phones::adb::{self, AdbServer, PhoneOptions};
 use sinew_sim::phone::{Handset, PhoneClock, PhoneSetup, adbd};
-use sinew_tool::{Device, DeviceEvent, DeviceKey, Status};
+use sinew_tool::{Device, DeviceEvent, DeviceKey, LeaveReason, Status};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,8 @@ pub struct Tracked {
     events: mpsc::UnboundedReceiver<DeviceEvent>,
     /// The devices that are there, by their keys, and what they said last.
     here: HashMap<DeviceKey, Arc<dyn Device>>,
+    /// Why devices left, by their keys.
+    pub left: HashMap<DeviceKey, LeaveReason>,
     _home: tempfile::TempDir,
     _process: tokio::process::Child,
 }
@@ -57,8 +59,8 @@ impl Tracked {
         let announce = Arc::new(move |event| drop(send.send(event)));
         tokio::spawn(adb::run(server.clone(), offer, announce, shutdown.clone()));
         server.connect_phone(&address).await.unwrap();
-        let here = HashMap::new();
-        Some(Tracked { server, handset, address, shutdown, events, here, _home: home, _process: process })
+        let (here, left) = (HashMap::new(), HashMap::new());
+        Some(Tracked { server, handset, address, shutdown, events, here, left, _home: home, _process: process })
     }
 
     /// Takes in what is announced until something holds.
@@ -69,7 +71,10 @@ impl Tracked {
             }
             match self.events.recv().await.expect("the tracker runs") {
                 DeviceEvent::Joined(device) => drop(self.here.insert(device.info().key.clone(), device)),
-                DeviceEvent::Left(device, _) => drop(self.here.remove(&device.info().key)),
+                DeviceEvent::Left(device, reason) => {
+                    self.here.remove(&device.info().key);
+                    self.left.insert(device.info().key.clone(), reason);
+                }
                 DeviceEvent::Changed(_) | DeviceEvent::Said(..) | DeviceEvent::Dropped(..) => {}
             }
         }

@@ -39,7 +39,7 @@ final class AndroidPhone implements Phone {
     @Override
     public List<String> capabilities() {
         List<String> all = new ArrayList<String>(Arrays.asList(Methods.PING, Methods.PROVIDER_CALL, "package_meta"));
-        offer(all, "accessibility", "tree", "set_text");
+        offer(all, "accessibility", "tree", "set_text", "select", Methods.PICTURE);
         offer(all, "input", "touch", "key");
         offer(all, "clipboard", "clipboard_get", "clipboard_set");
         return all;
@@ -54,6 +54,11 @@ final class AndroidPhone implements Phone {
     @Override
     public List<Element> roots() throws Exception {
         return screen.roots();
+    }
+
+    @Override
+    public byte[] picture(int maxSide, int quality) throws Exception {
+        return screen.picture(maxSide, quality);
     }
 
     @Override

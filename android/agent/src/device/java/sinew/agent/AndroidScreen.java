@@ -3,6 +3,7 @@ package sinew.agent;
 import android.accessibilityservice.AccessibilityServiceInfo;
 import android.app.UiAutomation;
 import android.app.UiAutomationConnection;
+import android.graphics.Bitmap;
 import android.graphics.Rect;
 import android.os.Bundle;
 import android.os.HandlerThread;
@@ -10,6 +11,7 @@ import android.os.SystemClock;
 import android.view.accessibility.AccessibilityNodeInfo;
 import android.view.accessibility.AccessibilityWindowInfo;
 
+import java.io.ByteArrayOutputStream;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -60,7 +62,34 @@ final class AndroidScreen {
         return node == null ? null : new NodeElement(node);
     }
 
-    void close() {
+    byte[] picture(int maxSide, int quality) throws Exception {
+        Bitmap whole = held().takeScreenshot();
+        if (whole == null) {
+            throw new Fault(Fault.DENIED, "the screen cannot be captured: the display is off, or the app in front "
+                    + "forbids it (FLAG_SECURE)");
+        }
+        int longest = Math.max(whole.getWidth(), whole.getHeight());
+        Bitmap small = whole;
+        if (longest > maxSide) {
+            small = Bitmap.createScaledBitmap(whole, Math.max(1, whole.getWidth() * maxSide / longest),
+                    Math.max(1, whole.getHeight() * maxSide / longest), true);
+        }
+        ByteArrayOutputStream jpeg = new ByteArrayOutputStream();
+        boolean done = small.compress(Bitmap.CompressFormat.JPEG, quality, jpeg);
+        small.recycle();
+        whole.recycle();
+        if (!done) {
+            throw new Fault(Fault.FAILED, "Android could not make a JPEG of the screen");
+        }
+        return jpeg.toByteArray();
+    }
+
+    /** The connection as it is: pictures need no fresh nodes, and must not clear those that a tree is made of. */
+    private synchronized UiAutomation held() throws Fault {
+        return automation != null && automation.getServiceInfo() != null ? automation : connected();
+    }
+
+    synchronized void close() {
         if (automation != null) {
             try {
                 automation.disconnect();
@@ -74,7 +103,7 @@ final class AndroidScreen {
 
     /** Setting the service info also clears the cache of nodes, so the current screen is read. */
     @SuppressWarnings("deprecation")
-    private UiAutomation connected() throws Fault {
+    private synchronized UiAutomation connected() throws Fault {
         if (automation != null) {
             try {
                 configure(automation);
@@ -178,6 +207,13 @@ final class AndroidScreen {
         }
 
         @Override
+        public int[] selection() {
+            int start = node.getTextSelectionStart();
+            int end = node.getTextSelectionEnd();
+            return node.isEditable() && start >= 0 && end >= 0 ? new int[] {Math.min(start, end), Math.max(start, end)} : null;
+        }
+
+        @Override
         public int childCount() {
             return node.getChildCount();
         }
@@ -203,6 +239,14 @@ final class AndroidScreen {
             Bundle arguments = new Bundle();
             arguments.putCharSequence(AccessibilityNodeInfo.ACTION_ARGUMENT_SET_TEXT_CHARSEQUENCE, text);
             return node.performAction(AccessibilityNodeInfo.ACTION_SET_TEXT, arguments);
+        }
+
+        @Override
+        public boolean select(int start, int end) {
+            Bundle arguments = new Bundle();
+            arguments.putInt(AccessibilityNodeInfo.ACTION_ARGUMENT_SELECTION_START_INT, start);
+            arguments.putInt(AccessibilityNodeInfo.ACTION_ARGUMENT_SELECTION_END_INT, end);
+            return node.performAction(AccessibilityNodeInfo.ACTION_SET_SELECTION, arguments);
         }
     }
 }

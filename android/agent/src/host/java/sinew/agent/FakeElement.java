@@ -1,6 +1,7 @@
 package sinew.agent;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -90,6 +91,15 @@ final class FakeElement implements Element {
     }
 
     @Override
+    public int[] selection() {
+        if (!(members.get("selection") instanceof List)) {
+            return null;
+        }
+        List<?> ends = (List<?>) members.get("selection");
+        return new int[] {((Long) ends.get(0)).intValue(), ((Long) ends.get(1)).intValue()};
+    }
+
+    @Override
     public int childCount() {
         return children.size();
     }
@@ -125,6 +135,19 @@ final class FakeElement implements Element {
             return phone.field(members.get("handle"), text);
         }
         members.put("text", text);
+        return true;
+    }
+
+    @Override
+    public boolean select(int start, int end) {
+        String text = member("text");
+        if ((flags() & EDITABLE) == 0 || text == null || end > text.length()) {
+            return false;
+        }
+        if (phone != null) {
+            return phone.select(members.get("handle"), start, end);
+        }
+        members.put("selection", Arrays.<Object>asList((long) start, (long) end));
         return true;
     }
 

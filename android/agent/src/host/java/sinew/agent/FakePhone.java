@@ -1,6 +1,7 @@
 package sinew.agent;
 
 import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -16,7 +17,7 @@ final class FakePhone extends FakeBags implements Phone {
     /** A provider that is always there: echo, null, hang, throw, crash, refuse. */
     static final String ECHO = "sinew.echo";
 
-    static final List<String> ALL = Arrays.asList("ping", "tree", "set_text", "touch", "key", "clipboard_get",
+    static final List<String> ALL = Arrays.asList("ping", "tree", "set_text", "select", "picture", "touch", "key", "clipboard_get",
             "clipboard_set", "provider_call", "package_meta");
 
     private final Params scene;
@@ -67,6 +68,12 @@ final class FakePhone extends FakeBags implements Phone {
     @Override
     public int rotation() {
         return (int) number("rotation", 0);
+    }
+
+    @Override
+    public byte[] picture(int maxSide, int quality) throws Fault {
+        need("picture");
+        return ("a picture of " + maxSide + " pixels, quality " + quality).getBytes(StandardCharsets.US_ASCII);
     }
 
     @Override

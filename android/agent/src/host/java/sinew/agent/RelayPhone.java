@@ -5,6 +5,7 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -85,6 +86,20 @@ final class RelayPhone extends FakeBags implements Phone {
         } catch (Exception e) {
             return false;
         }
+    }
+
+    /** Whether the node's field is on the screen and accepted the selection. */
+    boolean select(Object handle, int start, int end) {
+        try {
+            return Boolean.TRUE.equals(ask("select", "handle", handle, "start", start, "end", end));
+        } catch (Exception e) {
+            return false;
+        }
+    }
+
+    @Override
+    public byte[] picture(int maxSide, int quality) throws Exception {
+        return Base64.getDecoder().decode((String) ask("picture", "max_side", maxSide, "quality", quality));
     }
 
     @Override

@@ -18,7 +18,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Reads requests, one JSON object a line, and answers each with one line. Requests that use the screen
- * run one after the other; provider calls, which an app may never answer, run in parallel.
+ * run one after the other, and pictures of it beside them; provider calls, which an app may never answer, run
+ * in parallel.
  */
 final class Agent {
     static final String NAME = "sinew-agent";
@@ -46,6 +47,8 @@ final class Agent {
     private final Methods methods;
     private final Lines lines;
     private final ExecutorService screen =
+            new ThreadPoolExecutor(1, 1, 0, TimeUnit.SECONDS, new ArrayBlockingQueue<Runnable>(MAX_WAITING), DAEMONS);
+    private final ExecutorService pictures =
             new ThreadPoolExecutor(1, 1, 0, TimeUnit.SECONDS, new ArrayBlockingQueue<Runnable>(MAX_WAITING), DAEMONS);
     private final ExecutorService providers =
             new ThreadPoolExecutor(0, MAX_PROVIDER_CALLS, 10, TimeUnit.SECONDS, new SynchronousQueue<Runnable>(), DAEMONS);
@@ -76,6 +79,7 @@ final class Agent {
             }
         } finally {
             screen.shutdown();
+            pictures.shutdownNow();
             providers.shutdown();
             long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(2);
             boolean done = screen.awaitTermination(until - System.nanoTime(), TimeUnit.NANOSECONDS)
@@ -142,6 +146,8 @@ final class Agent {
                             + " ms; what it began it may finish"));
                 }
             }, budget, TimeUnit.MILLISECONDS);
+        } else if (request.method.equals(Methods.PICTURE)) {
+            pictures.execute(request);
         } else {
             screen.execute(request);
         }

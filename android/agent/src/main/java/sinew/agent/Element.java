@@ -32,6 +32,9 @@ interface Element {
 
     int flags();
 
+    /** Where the selected part of its text begins and ends, in Java's characters; null if it says nothing of it. */
+    int[] selection();
+
     int childCount();
 
     /** Null if it was removed in the meantime. */
@@ -45,4 +48,7 @@ interface Element {
 
     /** False if the node does not accept it. */
     boolean setText(String text);
+
+    /** False if the node does not accept it. */
+    boolean select(int start, int end);
 }

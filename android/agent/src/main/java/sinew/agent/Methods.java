@@ -1,6 +1,7 @@
 package sinew.agent;
 
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -9,8 +10,11 @@ import java.util.Map;
 final class Methods {
     static final String PING = "ping";
     static final String PROVIDER_CALL = "provider_call";
+    static final String PICTURE = "picture";
 
     private static final int MAX_CODE = 1000;
+    /** Larger than any screen. */
+    private static final int MAX_SIDE = 16_384;
     private static final int MAX_USER = 100_000;
 
     // Android's codes of the keys that switch the display.
@@ -46,6 +50,12 @@ final class Methods {
                 return new LinkedHashMap<String, Object>();
             case "set_text":
                 return setText(params);
+            case "select":
+                return select(params);
+            case PICTURE:
+                byte[] jpeg = phone.picture((int) params.number("max_side", 16, MAX_SIDE),
+                        (int) params.number("quality", 1, 100, 80));
+                return member("jpeg", Base64.getEncoder().encodeToString(jpeg));
             case "clipboard_get":
                 return member("text", phone.clipboard());
             case "clipboard_set":
@@ -76,26 +86,40 @@ final class Methods {
     private Object setText(Params params) throws Exception {
         requireAwake();
         String text = params.text("text");
-        Element node;
-        if (params.has("handle")) {
-            node = trees.find(params.number("handle", 0, Long.MAX_VALUE));
-            if (!node.refresh()) {
-                throw new Fault(Fault.NO_ELEMENT, "the field is not on the screen any more; read the tree again");
-            }
-            if ((node.flags() & Element.FOCUSED) == 0) {
-                // Some fields accept text without focus, so a failure here is ignored.
-                node.focus();
-            }
-        } else {
-            node = phone.focused();
-            if (node == null) {
-                throw new Fault(Fault.NO_ELEMENT, "no field has the focus; tap one first, or give its handle");
-            }
-        }
-        if (!node.setText(text)) {
+        if (!field(params).setText(text)) {
             throw new Fault(Fault.FAILED, "the field did not take the text; it may not be editable");
         }
         return new LinkedHashMap<String, Object>();
+    }
+
+    private Object select(Params params) throws Exception {
+        requireAwake();
+        int start = (int) params.number("start", 0, Integer.MAX_VALUE);
+        int end = (int) params.number("end", start, Integer.MAX_VALUE);
+        if (!field(params).select(start, end)) {
+            throw new Fault(Fault.FAILED, "the field did not take the selection; its text may be shorter");
+        }
+        return new LinkedHashMap<String, Object>();
+    }
+
+    /** The field with the handle, which gets the focus, or the one that has it. */
+    private Element field(Params params) throws Exception {
+        if (!params.has("handle")) {
+            Element focused = phone.focused();
+            if (focused == null) {
+                throw new Fault(Fault.NO_ELEMENT, "no field has the focus; tap one first, or give its handle");
+            }
+            return focused;
+        }
+        Element node = trees.find(params.number("handle", 0, Long.MAX_VALUE));
+        if (!node.refresh()) {
+            throw new Fault(Fault.NO_ELEMENT, "the field is not on the screen any more; read the tree again");
+        }
+        if ((node.flags() & Element.FOCUSED) == 0) {
+            // Some fields accept text without focus, so a failure here is ignored.
+            node.focus();
+        }
+        return node;
     }
 
     private Object providerCall(Params params) throws Exception {

@@ -17,6 +17,9 @@ interface Phone extends Bags {
     /** Quarter turns, 0 to 3. */
     int rotation() throws Exception;
 
+    /** A JPEG file of the screen, its longest side scaled down to at most so many pixels. */
+    byte[] picture(int maxSide, int quality) throws Exception;
+
     /** The node with input focus, or null. */
     Element focused() throws Exception;
 

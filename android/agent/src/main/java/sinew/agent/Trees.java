@@ -2,6 +2,7 @@ package sinew.agent;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -105,6 +106,10 @@ final class Trees {
         }
         node.put("bounds", bounds);
         node.put("flags", element.flags());
+        int[] selection = element.selection();
+        if (selection != null) {
+            node.put("selection", Arrays.<Object>asList(selection[0], selection[1]));
+        }
         node.put("handle", generation * HANDLES + current.size());
         current.add(element);
         return node;

@@ -1,6 +1,7 @@
 package sinew.agent;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
@@ -17,6 +18,7 @@ import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -51,7 +53,7 @@ public class AgentTest {
     public void theHelloSaysWhoAndWhat() throws Exception {
         String hello = start(SCENE);
         assertEquals("{\"hello\":\"sinew-agent\",\"version\":\"0.1.0\",\"protocol\":1,\"api\":29,\"release\":\"10\",\"capabilities\":"
-                + "[\"ping\",\"tree\",\"set_text\",\"touch\",\"key\",\"clipboard_get\",\"clipboard_set\",\"provider_call\",\"package_meta\"]}", hello);
+                + "[\"ping\",\"tree\",\"set_text\",\"select\",\"picture\",\"touch\",\"key\",\"clipboard_get\",\"clipboard_set\",\"provider_call\",\"package_meta\"]}", hello);
     }
 
     @Test
@@ -109,6 +111,33 @@ public class AgentTest {
         assertEquals("no_element", error("set_text", "{\"handle\":" + gone + ",\"text\":\"x\"}"));
         assertEquals("no_element", error("set_text", "{\"handle\":1,\"text\":\"x\"}"));
         assertEquals("invalid", error("set_text", "{\"handle\":1}"));
+    }
+
+    @Test
+    public void aPartOfAFieldIsSelectedAndTheTreeSaysSo() throws Exception {
+        start(SCENE);
+        List<?> nodes = (List<?>) result("tree", "{}").get("nodes");
+        Object field = ((Map<?, ?>) nodes.get(2)).get("handle");
+        Object label = ((Map<?, ?>) nodes.get(3)).get("handle");
+        result("set_text", "{\"handle\":" + field + ",\"text\":\"abcdef\"}");
+        assertEquals("{}", Json.write(result("select", "{\"handle\":" + field + ",\"start\":2,\"end\":4}")));
+        nodes = (List<?>) result("tree", "{}").get("nodes");
+        assertEquals("[2,4]", Json.write(((Map<?, ?>) nodes.get(2)).get("selection")));
+        assertFalse(((Map<?, ?>) nodes.get(3)).containsKey("selection"));
+        assertEquals("failed", error("select", "{\"handle\":" + field + ",\"start\":2,\"end\":400}"));
+        assertEquals("failed", error("select", "{\"handle\":" + label + ",\"start\":0,\"end\":0}"));
+        assertEquals("invalid", error("select", "{\"handle\":" + field + ",\"start\":4,\"end\":2}"));
+        assertEquals("invalid", error("select", "{\"handle\":" + field + ",\"start\":-1,\"end\":2}"));
+    }
+
+    @Test
+    public void aPictureHasTheSizeThatIsAskedFor() throws Exception {
+        start(SCENE);
+        byte[] jpeg = Base64.getDecoder().decode((String) result("picture", "{\"max_side\":540,\"quality\":60}").get("jpeg"));
+        assertEquals("a picture of 540 pixels, quality 60", new String(jpeg, StandardCharsets.US_ASCII));
+        for (String wrong : new String[] {"{}", "{\"max_side\":0}", "{\"max_side\":540,\"quality\":101}", "{\"max_side\":\"x\"}"}) {
+            assertEquals("invalid", error("picture", wrong));
+        }
     }
 
     @Test
