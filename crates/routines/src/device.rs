@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sinew_tool::{
     Admission, Args, BoxFuture, Call, Caller, Device, DeviceInfo, DeviceKey, Effect, ErrorKind, Family, FamilyName,
-    Hints, Outcome, Reach, Status, TextTrust, Tool, ToolError, Toolset,
+    Hints, Outcome, Reach, Status, StepSource, TextTrust, Tool, ToolError, Toolset,
 };
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use crate::clock::RunClock;
 use crate::host::RunHost;
 use crate::questions::RunCaller;
 use crate::routine::{LIMITS, Routine};
-use crate::runs::{Run, RunNews, Runs};
+use crate::runs::{Run, RunNews, Runs, WantedRun};
 
 const FAMILY: Family = Family::new(FamilyName::of("routine"), TextTrust::Attributed, Reach::OneLink).pass_on();
 
@@ -73,14 +73,30 @@ impl RoutinesDevice {
         }
     }
 
-    /// Writes a file that a model proposes. It replaces none.
-    async fn save(&self, args: &Args) -> Result<Outcome, ToolError> {
+    /// Whether a file that a model proposes can become a routine. Returns its name, its text and where it goes.
+    async fn check_proposal(&self, args: &Args) -> Result<(String, String, PathBuf), ToolError> {
         let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (name, file) = (text("name"), text("file"));
-        let refuse = |why: String| ToolError::new(ErrorKind::InvalidArguments, why);
-        check_routine_name(&name).map_err(refuse)?;
-        Routine::read(&name, &file).map_err(|problem| refuse(format!("the file is no routine: {problem}")))?;
+        check_routine_name(&name).map_err(refused)?;
         let path = self.directory.join(format!("{name}.md"));
+        // A link that leads nowhere is there too.
+        if tokio::fs::symlink_metadata(&path).await.is_ok() {
+            return Err(already_there(&name));
+        }
+        let read = tokio::task::spawn_blocking(move || {
+            let problem = Routine::read(&name, &file).and_then(|routine| routine.check_returns()).err();
+            (name, file, problem)
+        });
+        match read.await {
+            Ok((name, file, None)) => Ok((name, file, path)),
+            Ok((_, _, Some(problem))) => Err(refused(format!("the file is no routine: {problem}"))),
+            Err(_) => Err(ToolError::new(ErrorKind::Internal, "reading the file failed; this is a mistake in Sinew")),
+        }
+    }
+
+    /// Writes a file that a model proposes. It replaces none.
+    async fn save(&self, args: &Args) -> Result<Outcome, ToolError> {
+        let (name, file, path) = self.check_proposal(args).await?;
         let written = tokio::fs::OpenOptions::new().write(true).create_new(true).open(&path).await;
         let written = async {
             let mut written = written?;
@@ -90,9 +106,7 @@ impl RoutinesDevice {
         };
         match written.await {
             Ok(()) => Ok(Outcome::json(json!({"status": "success", "name": name}))),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                Err(refuse(format!("there is a routine `{name}` already; choose another name")))
-            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(already_there(&name)),
             Err(error) => Err(ToolError::new(ErrorKind::ActionFailed, format!("{name}.md cannot be written: {error}"))),
         }
     }
@@ -108,15 +122,28 @@ impl RoutinesDevice {
             ToolError::new(ErrorKind::UnknownTool, format!("there is no routine `{}` any more", call.tool))
         })?;
         let Call { args, budget, caller, nested, .. } = call;
+        // The file may have changed since the call was decided about.
+        if let decided @ StepSource::Tool(_) = nested.steps()
+            && decided != routine.tool.steps
+        {
+            let message = format!("`{}` changed just now, and nothing was done; call it again", routine.tool.name);
+            return Err(ToolError::new(ErrorKind::DeviceAway, message));
+        }
         let is_part = nested.is_part();
         let waits_long = is_part || caller.is_patient();
-        let (run, is_new) = self.runs.begin(nested.principal(), &routine.tool.name, &args)?;
-        nested.join_run(&run.id);
+        let wanted = WantedRun { principal: nested.principal(), routine: &routine.tool.name, args: &args, is_part };
+        let (run, is_new) = match caller.continues() {
+            Some(id) => (self.runs.resume(wanted, &id)?, false),
+            None => self.runs.begin(wanted)?,
+        };
+        let outermost = nested.join_run(&run.id);
         let began = Instant::now();
         if is_new {
             let calls = nested.within(LIMITS.time, Arc::new(RunCaller::new(run.clone(), caller.clone())));
             let clock = RunClock::start(run.cancel.clone());
-            let host = RunHost { run: run.clone(), calls, caller: caller.clone(), clock, done: Default::default() };
+            let (steps_left, kept) = (self.runs.steps_of(&outermost, &run), self.runs.room());
+            let (run, caller, done) = (run.clone(), caller.clone(), Default::default());
+            let host = RunHost { run, calls, caller, clock, steps_left, kept, done };
             tokio::spawn(host.carry_out(routine, args));
         }
         let waiting = WaitingCaller::new(run.clone());
@@ -131,6 +158,14 @@ impl RoutinesDevice {
     }
 }
 
+fn refused(why: String) -> ToolError {
+    ToolError::new(ErrorKind::InvalidArguments, why)
+}
+
+fn already_there(name: &str) -> ToolError {
+    refused(format!("there is a routine `{name}` already; choose another name"))
+}
+
 /// The answer to a call of a run: its result, a question for the caller, or the id under which it goes on.
 async fn follow(run: &Run, caller: &dyn Caller, patience: Duration, ends: Instant) -> Result<Outcome, ToolError> {
     loop {
@@ -143,7 +178,8 @@ async fn follow(run: &Run, caller: &dyn Caller, patience: Duration, ends: Instan
                     Err(_) => return Err(run.still_runs()),
                     // The run waits here until the call comes again with the answer.
                     Ok(Err(error)) if error.kind == ErrorKind::InputRequired && caller.repeats_calls() => {
-                        return Err(error);
+                        caller.parked(&run.id);
+                        return Err(run.parked(error));
                     }
                     Ok(answer) => questions.answer(answer),
                 }
@@ -186,6 +222,15 @@ impl Device for RoutinesDevice {
 
     fn tools(&self) -> Arc<Toolset> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).tools.clone()
+    }
+
+    fn check_call<'a>(&'a self, tool: &'a str, args: &'a Args) -> BoxFuture<'a, Result<(), ToolError>> {
+        Box::pin(async move {
+            match tool {
+                SAVE_ROUTINE => self.check_proposal(args).await.map(drop),
+                _ => Ok(()),
+            }
+        })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {

@@ -92,7 +92,7 @@ fn is_reference(value: &Value) -> bool {
     value.is_string() && has_reference(value)
 }
 
-fn has_reference(value: &Value) -> bool {
+pub(crate) fn has_reference(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains("${"),
         Value::Array(items) => items.iter().any(has_reference),

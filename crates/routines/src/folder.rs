@@ -1,6 +1,6 @@
 //! A directory of routines, followed while the gateway runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use sinew_tool::{Announce, DeviceEvent, Effect, LeaveReason, ToolUse};
 use tokio_util::sync::CancellationToken;
 
+use crate::circles::{CallGraph, circles};
 use crate::device::{RoutineBook, RoutinesDevice};
 use crate::routine::Routine;
 
@@ -78,7 +79,10 @@ struct Folder {
 #[derive(Default)]
 struct RoutineFile {
     stamp: Option<(SystemTime, u64)>,
+    /// The form that is offered.
     good: Option<Arc<Routine>>,
+    /// A form that was read and is not offered, because it would close a circle.
+    fresh: Option<Arc<Routine>>,
     problem: Option<String>,
 }
 
@@ -91,11 +95,13 @@ impl Folder {
         for entry in entries.into_iter().flatten().flatten() {
             let path = entry.path();
             let name = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
-            let is_routine = path.extension().is_some_and(|ending| ending == "md");
-            if let (Some(name), true, Ok(meta)) = (name, is_routine, entry.metadata())
-                && meta.is_file()
-            {
-                found.insert(name, (path, (meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), meta.len())));
+            // Editors keep their own files beside, under hidden names.
+            let name = name.filter(|name| !name.starts_with('.'));
+            if let (Some(name), true) = (name, path.extension().is_some_and(|ending| ending == "md")) {
+                // Of a link, what it leads to; what is no file is reported when it is read.
+                let meta = std::fs::metadata(&path);
+                let stamp = meta.map(|meta| (meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), meta.len()));
+                found.insert(name, (path, stamp.unwrap_or((SystemTime::UNIX_EPOCH, 0))));
             }
         }
         let before = (self.files.len(), std::mem::replace(&mut self.surplus, found.len().saturating_sub(MAX_ROUTINES)));
@@ -110,10 +116,54 @@ impl Folder {
             }
         }
         is_changed |= !changed.is_empty();
-        for ((name, path), read) in changed.iter().zip(load_all(&changed)) {
-            self.files.entry(name.clone()).or_default().take(name, path, read);
+        for ((name, _), read) in changed.iter().zip(load_all(&changed)) {
+            self.files.entry(name.clone()).or_default().take(name, read);
+        }
+        if is_changed {
+            self.settle();
         }
         is_changed
+    }
+
+    /// Offers what was read, but for what would close a circle: of those files the last good form stays.
+    fn settle(&mut self) {
+        let mut refused: BTreeMap<String, String> = BTreeMap::new();
+        loop {
+            // What is offered already closes no circle by itself.
+            let is_new = |name: &str| !refused.contains_key(name) && self.files[name].fresh.is_some();
+            let found = circles(&self.calls(&refused)).into_iter().filter(|(name, _)| is_new(name));
+            let found: Vec<(String, String)> =
+                found.map(|(name, circle)| (name.to_owned(), circle.to_string())).collect();
+            if found.is_empty() {
+                break;
+            }
+            refused.extend(found);
+        }
+        for (name, file) in &mut self.files {
+            match refused.remove(name) {
+                Some(circle) => file.report(name, &circle),
+                None => {
+                    if let Some(fresh) = file.fresh.take() {
+                        tracing::info!(routine = name, "routine loaded");
+                        (file.good, file.problem) = (Some(fresh), None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Which routine calls which, each in its newest form unless that was refused.
+    fn calls<'a>(&'a self, refused: &BTreeMap<String, String>) -> CallGraph<'a> {
+        let form = |name: &String, file: &'a RoutineFile| {
+            let fresh = file.fresh.as_ref().filter(|_| !refused.contains_key(name));
+            fresh.or(file.good.as_ref())
+        };
+        let calls = self.files.iter().filter_map(|(name, file)| {
+            let called = form(name, file)?.routines().filter(|(_, to)| self.files.contains_key(*to));
+            let called: Vec<(usize, &str)> = called.collect();
+            (!called.is_empty()).then_some((name.as_str(), called))
+        });
+        calls.collect()
     }
 
     /// Gives each routine the effect of its worst step, which can change with the devices; says whether one did.
@@ -129,53 +179,16 @@ impl Folder {
         is_changed
     }
 
-    /// The routines in their last good form, without those that call themselves through others.
+    /// The routines in their last good form.
     fn book(&self) -> RoutineBook {
-        let circles = self.circles();
-        let good = |(name, file): (&String, &RoutineFile)| Some((name.clone(), file.good.clone()?));
-        self.files.iter().filter(|(name, _)| !circles.contains_key(name.as_str())).filter_map(good).collect()
+        self.files.iter().filter_map(|(name, file)| Some((name.clone(), file.good.clone()?))).collect()
     }
 
     fn problems(&self) -> Vec<String> {
         let too_many = format!("{} more files are not read; there may be {MAX_ROUTINES}", self.surplus);
         let problems = self.files.values().filter_map(|file| file.problem.clone());
-        let circles = self.circles().into_iter().map(|(name, (line, path))| {
-            format!("{name}.md: line {line}: it calls itself without end: {}", path.join(", "))
-        });
-        problems.chain(circles).chain((self.surplus > 0).then_some(too_many)).collect()
+        problems.chain((self.surplus > 0).then_some(too_many)).collect()
     }
-
-    /// The routines that come back to themselves: the line of the call that leads there, and the way.
-    fn circles(&self) -> BTreeMap<&str, (usize, Vec<&str>)> {
-        let calls: BTreeMap<&str, Vec<(usize, &str)>> = self
-            .files
-            .iter()
-            .filter_map(|(name, file)| {
-                let called: Vec<_> =
-                    file.good.as_ref()?.routines().filter(|(_, to)| self.files.contains_key(*to)).collect();
-                (!called.is_empty()).then_some((name.as_str(), called))
-            })
-            .collect();
-        calls.keys().filter_map(|name| Some((*name, way_back(name, &calls)?))).collect()
-    }
-}
-
-/// How a routine comes back to itself: the line of the first call, and all that are called on the way.
-fn way_back<'a>(start: &'a str, calls: &BTreeMap<&'a str, Vec<(usize, &'a str)>>) -> Option<(usize, Vec<&'a str>)> {
-    let mut seen = BTreeSet::new();
-    let first = calls.get(start)?.iter().map(|(line, to)| (*line, vec![*to]));
-    let mut open: Vec<(usize, Vec<&str>)> = first.collect();
-    while let Some((line, path)) = open.pop() {
-        let last = *path.last()?;
-        if last == start {
-            return Some((line, path));
-        }
-        if seen.insert(last) {
-            let next = calls.get(last).into_iter().flatten();
-            open.extend(next.map(|(_, to)| (line, path.iter().copied().chain([*to]).collect())));
-        }
-    }
-    None
 }
 
 /// Reads files on several threads: many take a while, and somebody waits for the first look.
@@ -193,17 +206,21 @@ fn load_all(files: &[(String, PathBuf)]) -> Vec<Result<Routine, String>> {
 }
 
 impl RoutineFile {
-    fn take(&mut self, name: &str, path: &Path, read: Result<Routine, String>) {
+    fn take(&mut self, name: &str, read: Result<Routine, String>) {
+        self.fresh = None;
         match read {
-            Ok(routine) => {
-                tracing::info!(routine = name, "routine loaded");
-                *self = RoutineFile { stamp: self.stamp, good: Some(Arc::new(routine)), problem: None };
-            }
-            Err(problem) => {
-                let stays = if self.good.is_some() { "; its last good form stays" } else { "" };
-                tracing::error!("{}: {problem}{stays}", path.display());
-                self.problem = Some(format!("{name}.md: {problem}"));
-            }
+            Ok(routine) => self.fresh = Some(Arc::new(routine)),
+            Err(problem) => self.report(name, &problem),
+        }
+    }
+
+    /// Notes what is wrong with the file as it is now.
+    fn report(&mut self, name: &str, problem: &str) {
+        let problem = format!("{name}.md: {problem}");
+        if self.problem.as_ref() != Some(&problem) {
+            let stays = if self.good.is_some() { "; its last good form stays" } else { "" };
+            tracing::error!("{problem}{stays}");
+            self.problem = Some(problem);
         }
     }
 }

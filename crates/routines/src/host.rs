@@ -2,15 +2,16 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use sinew_steps::{RunReport, StepClock, StepHost, StepRecord};
+use sinew_steps::{RunReport, StepClock, StepHost, StepRecord, too_many_steps};
 use sinew_tool::{Args, BoxFuture, Caller, ErrorKind, LogLevel, NestedCalls, Outcome, PlannedCall, ToolError};
 
 use crate::clock::RunClock;
 use crate::routine::{LIMITS, Routine};
-use crate::runs::{Run, RunState};
+use crate::runs::{KeptAnswers, Run, RunState};
 
 /// Between two questions whether a person has decided. Each waits for the person too.
 const APPROVAL_PAUSE: Duration = Duration::from_secs(1);
@@ -20,7 +21,10 @@ pub(crate) struct RunHost {
     pub(crate) calls: Arc<dyn NestedCalls>,
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) clock: RunClock,
-    pub(crate) done: std::sync::atomic::AtomicU32,
+    /// Steps that this run, and those that it is a part of, may still carry out.
+    pub(crate) steps_left: Arc<AtomicUsize>,
+    pub(crate) kept: KeptAnswers,
+    pub(crate) done: AtomicU32,
 }
 
 impl RunHost {
@@ -97,7 +101,7 @@ impl StepHost for RunHost {
                 PlannedCall { device: device.map(str::to_owned), tool: tool.to_owned(), args: arguments.clone() };
             self.agree(tool, std::slice::from_ref(&planned)).await?;
             self.run.set(RunState::Running { tool: tool.to_owned() });
-            let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let done = self.done.fetch_add(1, Ordering::Relaxed);
             self.caller.progress(f64::from(done) + 1.0, None, Some(tool));
             // A step that is given up is cancelled like any call, and so are the steps of a routine within this one.
             tokio::select! {
@@ -113,6 +117,15 @@ impl StepHost for RunHost {
 
     fn check(&self) -> Result<(), ToolError> {
         if self.run.cancel.is_cancelled() { Err(cancelled("before")) } else { Ok(()) }
+    }
+
+    fn take_step(&self) -> Result<(), ToolError> {
+        let taken = self.steps_left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1));
+        taken.map(drop).map_err(|_| too_many_steps(LIMITS.executed))
+    }
+
+    fn hold(&self, bytes: usize) -> Result<(), ToolError> {
+        self.kept.set(bytes)
     }
 
     /// What is remembered of a run is its answer, and which steps were done.

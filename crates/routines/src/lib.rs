@@ -7,6 +7,7 @@
 
 #![warn(unreachable_pub)]
 
+mod circles;
 mod clock;
 mod device;
 mod fitting;

@@ -67,8 +67,9 @@ impl Caller for RunCaller {
         Box::pin(async move {
             let mut number = self.asked.lock().await;
             *number += 1;
-            // Whoever repeats a call sends all answers again, by their keys: two steps must not share one.
-            let prefix = format!("{number}.");
+            // Whoever repeats a call sends all answers again, by their keys. An answer is good for one question of one
+            // run, never for the next step, another device or the same question of a later run.
+            let prefix = format!("{}.{number}.", self.run.id);
             let asked = questions.into_iter().map(|(key, question)| (format!("{prefix}{key}"), question)).collect();
             let (reply, answers) = oneshot::channel();
             let before = self.run.ask(RunQuestions { asked, reply: Mutex::new(Some(reply)) });

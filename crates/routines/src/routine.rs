@@ -1,9 +1,9 @@
 //! A routine as its file describes it.
 
 use std::collections::{BTreeSet, HashMap};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 use std::{fmt, fs, io};
 
 use serde_json::{Map, Value};
@@ -13,6 +13,7 @@ use sinew_steps::{Limits, Steps, WrittenCall};
 use sinew_tool::{Args, ErrorKind, StepSource, Tool, ToolError, ToolUse};
 
 use crate::device::{DEVICE, check_routine_name};
+use crate::fitting::has_reference;
 use crate::yaml;
 
 /// A routine is written by hand or recorded; this is a thousand lines.
@@ -30,7 +31,7 @@ pub(crate) const SCHEMA_ROOM: Cost =
 pub(crate) const CHECK_WORK: u64 = 1_000_000;
 
 /// What one run may cost.
-pub const LIMITS: Limits = Limits { written: 200, executed: 2_000, items: 200, time: Duration::from_secs(600) };
+pub const LIMITS: Limits = Limits::OF_TOOL;
 
 /// A checked routine.
 #[derive(Clone, Debug)]
@@ -38,7 +39,8 @@ pub struct Routine {
     /// Its public description, and the tools that it calls.
     pub tool: Tool,
     pub steps: Steps,
-    /// The line of each step, by its place.
+    /// The line where the steps begin, and that of each call and `return`, by its place.
+    first_line: usize,
     lines: HashMap<String, usize>,
 }
 
@@ -64,13 +66,16 @@ impl Routine {
         let unreadable = |error: io::Error| format!("cannot be read: {error}");
         let about = fs::metadata(path).map_err(unreadable)?;
         if !about.is_file() {
-            return Err("it is no file".to_owned());
+            return Err("it is not a file".to_owned());
         }
         let length = about.len();
         if length > MAX_FILE as u64 {
             return Err(too_large(length));
         }
-        let text = fs::read_to_string(path).map_err(unreadable)?;
+        let mut text = String::new();
+        // The file may grow meanwhile.
+        let file = fs::File::open(path).map_err(unreadable)?;
+        file.take(MAX_FILE as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
         Routine::read(name, &text).map_err(|problem| problem.to_string())
     }
 
@@ -111,17 +116,44 @@ impl Routine {
         let calls = steps.calls();
         tool.uses = uses(&calls);
         tool.steps = StepSource::Tool(Arc::new(yaml.value));
-        let lines = calls.into_iter().map(|call| {
-            let line = yaml.lines.get(&pointer_of(&call.at)).copied().unwrap_or(1);
-            (call.at, first_line + line - 1)
-        });
-        let lines = lines.collect();
-        let routine = Routine { tool, steps, lines };
+        let line_of = |at: &str| first_line + yaml.lines.get(&pointer_of(at)).copied().unwrap_or(1) - 1;
+        let places = calls.into_iter().map(|call| call.at).chain(steps.returns().into_iter().map(|(at, _)| at));
+        let with_line = |at: String| {
+            let line = line_of(&at);
+            (at, line)
+        };
+        let lines = places.map(with_line).collect();
+        let routine = Routine { tool, steps, first_line, lines };
         let own = routine.routines().find(|(_, called)| *called == name).map(|(line, _)| line);
         match own {
             None => Ok(routine),
-            Some(line) => Err(at(line, format!("`{name}` calls itself, which never ends; call another routine"))),
+            Some(line) => {
+                let message = format!(
+                    "`{name}` calls itself, which never ends; call another routine, or name the `device` whose tool \
+                     `{name}` is meant"
+                );
+                Err(at(line, message))
+            }
         }
+    }
+
+    /// Whether a `return` can never fit the output schema, or is missing. What has references is known only when it is
+    /// returned. Apart from reading, because somebody waits for a thousand files to be read.
+    pub fn check_returns(&self) -> Result<(), RoutineProblem> {
+        if self.tool.output_schema.is_none() {
+            return Ok(());
+        }
+        let returns = self.steps.returns();
+        if returns.is_empty() {
+            let wrong = |error: ToolError| RoutineProblem { line: self.first_line, message: error.message };
+            return self.check_answer(None).map_err(wrong);
+        }
+        returns.into_iter().filter(|(_, value)| !has_reference(value)).try_for_each(|(place, value)| {
+            self.check_answer(Some(value)).map_err(|error| RoutineProblem {
+                line: self.lines.get(&place).copied().unwrap_or(self.first_line),
+                message: format!("step {place}: {}", error.message),
+            })
+        })
     }
 
     /// The names of tools that it calls and that are routines if there are some of these names, with the line of each.
@@ -169,11 +201,7 @@ impl Routine {
 
     /// The values that the steps may refer to from the start. A parameter that was not given is its default, or null.
     pub fn scope(&self, args: &Args) -> Map<String, Value> {
-        let properties = self.tool.properties().into_iter().flatten();
-        let value = |name: &str, schema: &Value| {
-            args.get(name).or_else(|| schema.get("default")).cloned().unwrap_or(Value::Null)
-        };
-        properties.map(|(name, schema)| (name.clone(), value(name, schema))).collect()
+        sinew_steps::scope_of(&self.tool, args)
     }
 }
 

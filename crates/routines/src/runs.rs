@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::questions::RunQuestions;
+use crate::routine::LIMITS;
 
 /// Runs that may be under way at once, of all callers together.
 const MAX_ACTIVE: usize = 4_000;
@@ -19,11 +20,25 @@ const MAX_ACTIVE: usize = 4_000;
 const MAX_OF_CALLER: usize = 1_000;
 /// Runs that ended and can still be asked about.
 const MAX_ENDED: usize = 100;
+/// Bytes of answers that all runs keep together: one run may keep 16 MiB, and a thousand must not keep a thousand times
+/// as much.
+const MAX_KEPT: usize = 256 << 20;
 
 #[derive(Default)]
 pub(crate) struct Runs {
     /// The oldest first.
     table: Mutex<VecDeque<Arc<Run>>>,
+    kept: Arc<AtomicUsize>,
+}
+
+/// What a caller wants to run.
+#[derive(Clone, Copy)]
+pub(crate) struct WantedRun<'a> {
+    pub(crate) principal: &'a str,
+    pub(crate) routine: &'a str,
+    pub(crate) args: &'a Args,
+    /// It is a step of another run.
+    pub(crate) is_part: bool,
 }
 
 /// One run. Its id is the right to ask about it, together with the caller it belongs to.
@@ -33,6 +48,10 @@ pub(crate) struct Run {
     pub(crate) cancel: CancellationToken,
     principal: String,
     args: Args,
+    /// Nobody else joins a run that another run waits for.
+    is_part: bool,
+    /// Steps that it may still carry out, with those of the runs that it waits for.
+    pub(crate) steps_left: Arc<AtomicUsize>,
     state: watch::Sender<RunState>,
     /// Calls that wait for its answer.
     waiting: AtomicUsize,
@@ -65,13 +84,12 @@ pub(crate) enum RunNews {
 }
 
 impl Runs {
-    /// A new run, or the one that waits for a person with the same call: repeating a call must not repeat its steps.
-    pub(crate) fn begin(&self, principal: &str, routine: &str, args: &Args) -> Result<(Arc<Run>, bool), ToolError> {
+    /// A new run, or the one that waits for a person with the same call: repeating a call must not repeat its steps. A
+    /// step of another run always begins a run of its own.
+    pub(crate) fn begin(&self, wanted: WantedRun<'_>) -> Result<(Arc<Run>, bool), ToolError> {
+        let WantedRun { principal, routine, args, is_part } = wanted;
         let mut table = self.table();
-        let is_same = |run: &&Arc<Run>| {
-            run.is_waiting() && (&*run.principal, &*run.routine, &run.args) == (principal, routine, args)
-        };
-        if let Some(run) = table.iter().find(is_same) {
+        if let Some(run) = table.iter().find(|run| !is_part && run.is_waiting() && run.is_of(wanted)) {
             return Ok((run.clone(), false));
         }
         let is_active = |run: &&Arc<Run>| run.ended().is_none();
@@ -89,6 +107,8 @@ impl Runs {
             cancel: CancellationToken::new(),
             principal: principal.to_owned(),
             args: args.clone(),
+            is_part,
+            steps_left: Arc::new(AtomicUsize::new(LIMITS.executed)),
             state: watch::Sender::new(RunState::Running { tool: String::new() }),
             waiting: AtomicUsize::new(0),
             done: Mutex::default(),
@@ -102,6 +122,28 @@ impl Runs {
             !is_old
         });
         Ok((run, true))
+    }
+
+    /// The run that an earlier round of the same call left, in whatever state it is. What was answered there is not asked
+    /// again, and no step is carried out twice.
+    pub(crate) fn resume(&self, wanted: WantedRun<'_>, id: &str) -> Result<Arc<Run>, ToolError> {
+        let found = self.table().iter().find(|run| run.id == id && run.is_of(wanted)).cloned();
+        found.ok_or_else(|| {
+            let message = "the run that this answer is for is gone: it ended some time ago, or the gateway was \
+                           restarted. Nothing was repeated; to begin a new run, call the routine without `requestState`";
+            ToolError::new(ErrorKind::InvalidArguments, message)
+        })
+    }
+
+    /// The steps that are left to a run and to all that it is a part of.
+    pub(crate) fn steps_of(&self, outermost: &str, run: &Arc<Run>) -> Arc<AtomicUsize> {
+        let outermost = self.table().iter().find(|run| run.id == outermost).cloned();
+        outermost.unwrap_or_else(|| run.clone()).steps_left.clone()
+    }
+
+    /// Room for what a run keeps.
+    pub(crate) fn room(&self) -> KeptAnswers {
+        KeptAnswers { all: self.kept.clone(), own: AtomicUsize::new(0) }
     }
 
     pub(crate) fn find(&self, principal: &str, id: &str) -> Result<Arc<Run>, ToolError> {
@@ -119,7 +161,43 @@ impl Runs {
     }
 }
 
+/// What one run keeps of the room that all have.
+pub(crate) struct KeptAnswers {
+    all: Arc<AtomicUsize>,
+    own: AtomicUsize,
+}
+
+impl KeptAnswers {
+    /// The run keeps so many bytes from here on.
+    pub(crate) fn set(&self, bytes: usize) -> Result<(), ToolError> {
+        let before = self.own.swap(bytes, Ordering::AcqRel);
+        let all = self.all.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        self.all.fetch_sub(before, Ordering::AcqRel);
+        match all.saturating_sub(before) > MAX_KEPT {
+            true => {
+                let message = format!(
+                    "the answers that all runs keep with `as` have more than {} MiB; try again when some have ended",
+                    MAX_KEPT >> 20
+                );
+                Err(ToolError::new(ErrorKind::Busy, message))
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for KeptAnswers {
+    fn drop(&mut self) {
+        self.all.fetch_sub(*self.own.get_mut(), Ordering::AcqRel);
+    }
+}
+
 impl Run {
+    fn is_of(&self, wanted: WantedRun<'_>) -> bool {
+        let WantedRun { principal, routine, args, .. } = wanted;
+        !self.is_part && (&*self.principal, &*self.routine, &self.args) == (principal, routine, args)
+    }
+
     pub(crate) fn set(&self, state: RunState) {
         self.state.send_replace(state);
     }
@@ -204,6 +282,12 @@ impl Run {
         };
         let details = json!({"run": self.id, "steps": steps(report), "cause": failure.details});
         ToolError::new(failure.kind, message).with_details(details)
+    }
+
+    /// The error that ends a round of the call whose run waits for an answer.
+    pub(crate) fn parked(&self, asked: ToolError) -> ToolError {
+        let details = json!({"run": self.id, "steps": self.steps_so_far(), "cause": asked.details});
+        asked.with_details(details)
     }
 
     /// What there is to say before the run has ended.

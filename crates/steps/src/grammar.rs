@@ -24,6 +24,11 @@ pub struct Limits {
     pub time: Duration,
 }
 
+impl Limits {
+    /// What one run of a tool that is made of steps may cost, with all that it runs in turn.
+    pub const OF_TOOL: Limits = Limits { written: 200, executed: 2_000, items: 200, time: Duration::from_secs(600) };
+}
+
 /// `if` and `each` in each other.
 pub(crate) const MAX_DEPTH: usize = 4;
 
@@ -124,6 +129,21 @@ fn collect<'a>(list: &'a [Step], within: &str, calls: &mut Vec<WrittenCall<'a>>)
     }
 }
 
+fn collect_returns<'a>(list: &'a [Step], within: &str, returns: &mut Vec<(String, &'a Value)>) {
+    for (nth, step) in list.iter().enumerate() {
+        let at = format!("{within}{}", nth + 1);
+        match &step.kind {
+            StepKind::Return { value } => returns.push((at, value)),
+            StepKind::If { then, otherwise, .. } => {
+                collect_returns(then, &format!("{at}.then."), returns);
+                collect_returns(otherwise, &format!("{at}.else."), returns);
+            }
+            StepKind::Each { steps, .. } => collect_returns(steps, &format!("{at}.do."), returns),
+            StepKind::Call { .. } | StepKind::Expect { .. } | StepKind::Wait { .. } => {}
+        }
+    }
+}
+
 fn looks<'a>(condition: &'a Condition, at: &str) -> Vec<WrittenCall<'a>> {
     let look = |device| WrittenCall { at: at.to_owned(), device, tool: LOOK, arguments: None };
     condition.screens().into_iter().map(look).collect()
@@ -147,6 +167,13 @@ impl Steps {
         let mut calls = Vec::new();
         collect(&self.list, "", &mut calls);
         calls
+    }
+
+    /// The values that are returned, as they are written, with the place of each.
+    pub fn returns(&self) -> Vec<(String, &Value)> {
+        let mut returns = Vec::new();
+        collect_returns(&self.list, "", &mut returns);
+        returns
     }
 
     pub fn len(&self) -> usize {

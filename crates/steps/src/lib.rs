@@ -14,5 +14,6 @@ mod template;
 
 pub use condition::{Condition, SELECTOR_MEMBERS, check_selector};
 pub use grammar::{Limits, Step, StepKind, Steps, StepsError, WrittenCall};
+pub use plan::{PlannedStep, calls_of, scope_of};
 pub use report::{Observation, RunReport, StepRecord, SuiteCase, to_html, to_junit};
-pub use run::{StepClock, StepHost, run};
+pub use run::{StepClock, StepHost, run, too_many_steps};

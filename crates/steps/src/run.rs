@@ -35,6 +35,16 @@ pub trait StepHost: Send + Sync {
         Ok(())
     }
 
+    /// Counts a step that is about to be carried out. A run that is a part of another counts with it.
+    fn take_step(&self) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    /// The answers that the run keeps have so many bytes from here on. Many runs together may have less room than each.
+    fn hold(&self, _bytes: usize) -> Result<(), ToolError> {
+        Ok(())
+    }
+
     /// A step was carried out, or failed.
     fn stepped(&self, _step: &StepRecord) {}
 
@@ -138,11 +148,10 @@ impl Runner<'_> {
 
     fn check_limits(&self, now: Duration) -> Result<(), ToolError> {
         self.host.check()?;
+        self.host.take_step()?;
         let Limits { executed, time, .. } = *self.limits;
         match () {
-            () if self.executed > executed => {
-                Err(ToolError::new(ErrorKind::TooLarge, format!("more than {executed} steps were carried out")))
-            }
+            () if self.executed > executed => Err(too_many_steps(executed)),
             () if now >= time => {
                 Err(ToolError::new(ErrorKind::Timeout, format!("the steps took longer than {} s", time.as_secs())))
             }
@@ -307,6 +316,7 @@ impl Runner<'_> {
             let message = format!("the answers that are kept with `as` have more than {} MiB", MAX_KEPT >> 20);
             return Err(ToolError::new(ErrorKind::TooLarge, message));
         }
+        self.host.hold(self.kept)?;
         self.scope.insert(name.to_owned(), value);
         Ok(())
     }
@@ -329,6 +339,11 @@ fn is_on_screen(answer: &Value, selector: &Value, is_there: bool) -> Result<(), 
         },
         (true, false) => Err(format!("an element is still {selector}")),
     }
+}
+
+/// The failure of a run that has carried out as many steps as it may.
+pub fn too_many_steps(limit: usize) -> ToolError {
+    ToolError::new(ErrorKind::TooLarge, format!("more than {limit} steps were carried out"))
 }
 
 fn wrong(message: String) -> ToolError {

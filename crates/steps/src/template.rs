@@ -22,6 +22,13 @@ pub(crate) fn fill(value: &Value, scope: &Map<String, Value>) -> Result<Value, S
     Filler { scope, room: MAX_FILLED }.fill(value)
 }
 
+/// Fills what can be filled; texts with a reference that leads nowhere stay as they are. Also says whether all could.
+pub(crate) fn fill_known(value: &Value, scope: &Map<String, Value>) -> (Value, bool) {
+    let mut is_whole = true;
+    let filled = Filler { scope, room: MAX_FILLED }.fill_known(value, &mut is_whole);
+    (filled, is_whole)
+}
+
 struct Filler<'a> {
     scope: &'a Map<String, Value>,
     /// Bytes that may still be inserted.
@@ -38,6 +45,20 @@ impl Filler<'_> {
                 filled.collect::<Result<_, String>>().map(Value::Object)
             }
             plain => Ok(plain.clone()),
+        }
+    }
+
+    fn fill_known(&mut self, value: &Value, is_whole: &mut bool) -> Value {
+        match value {
+            Value::Array(items) => items.iter().map(|item| self.fill_known(item, is_whole)).collect(),
+            Value::Object(members) => {
+                let filled = members.iter().map(|(name, value)| (name.clone(), self.fill_known(value, is_whole)));
+                Value::Object(filled.collect())
+            }
+            plain => self.fill(plain).unwrap_or_else(|_| {
+                *is_whole = false;
+                plain.clone()
+            }),
         }
     }
 

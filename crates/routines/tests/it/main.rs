@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation ends a test")]
 
 mod files;
+mod following;
 mod reading;
 mod recording;
 mod running;

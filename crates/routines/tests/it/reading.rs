@@ -70,3 +70,25 @@ fn values_never_become_structure() {
     assert_eq!(planned[0].args["all"], hostile);
     assert_eq!(planned[0].args.len(), 2);
 }
+
+#[test]
+fn a_return_that_can_never_fit_the_output_schema_is_refused_with_its_line() {
+    let with = |returned: &str| GOOD_NIGHT.replace("- return: {room: '${room}'}", returned);
+    for (returned, part) in [
+        ("- return: {room: 5}", "`room` must be"),
+        ("- return: {}", "`room`"),
+        ("- wait: 1", "there is no step `return`"),
+        (
+            "- if: {value: 1, is: 1}\n  then:\n    - return: {room: '${room}'}\n  else:\n    - return: nothing",
+            ".else.1: ",
+        ),
+    ] {
+        let text = with(returned);
+        let problem = Routine::read("good_night", &text).unwrap().check_returns().expect_err(returned);
+        assert!(problem.message.contains("output schema") && problem.message.contains(part), "{returned}: {problem}");
+        let first = text.lines().position(|line| line.contains("```yaml")).expect("steps") + 1;
+        assert!(problem.line > first && problem.line <= text.lines().count(), "{problem}");
+    }
+    // What has references is known only when it is returned.
+    assert_eq!(Routine::read("good_night", &with("- return: '${room}'")).unwrap().check_returns(), Ok(()));
+}

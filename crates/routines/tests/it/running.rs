@@ -14,11 +14,11 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{GOOD_NIGHT, routine_file};
+use crate::files::routine_file;
 
 /// Notes every call. `unlock` must be approved, `fail` fails, `slow` takes a minute.
 #[derive(Default)]
-struct House {
+pub(crate) struct House {
     calls: Mutex<Vec<String>>,
     planned: Mutex<Vec<String>>,
     is_approved: Mutex<bool>,
@@ -91,7 +91,9 @@ impl NestedCalls for Resident {
         })
     }
 
-    fn join_run(&self, _: &str) {}
+    fn join_run(&self, id: &str) -> String {
+        id.to_owned()
+    }
 
     fn within(&self, _: Duration, caller: Arc<dyn Caller>) -> Arc<dyn NestedCalls> {
         Arc::new(Resident { caller, ..self.clone() })
@@ -99,22 +101,22 @@ impl NestedCalls for Resident {
 }
 
 /// A followed directory, and the device that it became.
-struct Bench {
+pub(crate) struct Bench {
     house: Arc<House>,
-    device: Arc<dyn Device>,
-    events: mpsc::UnboundedReceiver<DeviceEvent>,
-    folder: TempDir,
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) events: mpsc::UnboundedReceiver<DeviceEvent>,
+    pub(crate) folder: TempDir,
     end: CancellationToken,
 }
 
 impl Bench {
-    async fn with(files: &[(&str, &str)]) -> Bench {
+    pub(crate) async fn with(files: &[(&str, &str)]) -> Bench {
         let folder = tempfile::tempdir().unwrap();
         files.iter().for_each(|(name, steps)| write(folder.path(), name, steps));
         Bench::at(folder).await
     }
 
-    async fn at(folder: TempDir) -> Bench {
+    pub(crate) async fn at(folder: TempDir) -> Bench {
         let (sender, mut events) = mpsc::unbounded_channel();
         let announce = Arc::new(move |event| drop(sender.send(event)));
         let end = CancellationToken::new();
@@ -126,7 +128,7 @@ impl Bench {
         Bench { house: Arc::default(), device, events, folder, end }
     }
 
-    async fn call(&self, tool: &str, args: Value) -> Result<Outcome, ToolError> {
+    pub(crate) async fn call(&self, tool: &str, args: Value) -> Result<Outcome, ToolError> {
         self.call_as("ann", tool, args).await
     }
 
@@ -153,7 +155,7 @@ impl Bench {
         self.device.call(call).await
     }
 
-    fn calls(&self) -> Vec<String> {
+    pub(crate) fn calls(&self) -> Vec<String> {
         self.house.calls.lock().unwrap().clone()
     }
 }
@@ -164,7 +166,7 @@ impl Drop for Bench {
     }
 }
 
-fn write(folder: &Path, name: &str, steps: &str) {
+pub(crate) fn write(folder: &Path, name: &str, steps: &str) {
     std::fs::write(folder.join(format!("{name}.md")), routine_file(name, steps)).unwrap();
 }
 
@@ -238,29 +240,6 @@ async fn a_run_that_waits_for_a_person_is_not_begun_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn files_are_followed_and_a_mistake_keeps_the_last_good_form() {
-    let mut bench = Bench::with(&[("a", "- return: 1")]).await;
-    write(bench.folder.path(), "b", "- call: unlock");
-    assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Changed(_))));
-    let tools: BTreeMap<String, Option<Effect>> =
-        bench.device.tools().iter().map(|tool| (tool.name.clone(), tool.effect)).collect();
-    assert_eq!((tools["a"], tools["b"]), (None, Some(Effect::Danger)));
-    write(bench.folder.path(), "a", "- wat: 1 # a mistake");
-    assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Changed(_))));
-    assert_eq!(bench.call("a", json!({})).await.unwrap().structured, Some(json!(1)));
-    let problems = bench.device.info().attributes["problems"].clone();
-    assert!(problems[0].as_str().is_some_and(|text| text.starts_with("a.md: line ")), "{problems}");
-    std::fs::remove_file(bench.folder.path().join("a.md")).unwrap();
-    std::fs::remove_file(bench.folder.path().join("b.md")).unwrap();
-    // An empty directory still takes what a model proposes.
-    while bench.device.tools().len() > 1 {
-        assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Changed(_))));
-    }
-    std::fs::remove_dir(bench.folder.path()).unwrap();
-    assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Left(..))));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_call_that_is_repeated_while_a_person_is_asked_joins_the_run_and_may_leave_it() {
     let bench = Bench::with(&[("leave", "- call: count\n- call: unlock\n- return: {open: true}")]).await;
     let again = async {
@@ -307,25 +286,6 @@ async fn values_that_are_repeated_without_end_are_refused() {
     assert!(refused.message.contains("512 KiB"), "{refused:?}");
 }
 
-#[tokio::test]
-async fn a_proposed_file_is_checked_and_replaces_none() {
-    let mut bench = Bench::with(&[]).await;
-    let file = GOOD_NIGHT.replace("good_night", "better_night");
-    let save = |name: &str, file: &str| bench.call("save_routine", json!({"name": name, "file": file}));
-    for wrong in ["../better_night", "", "Better", "better_night.md"] {
-        let refused = save(wrong, &file).await.unwrap_err();
-        assert!(refused.message.contains("small letters"), "{wrong}: {refused:?}");
-    }
-    assert!(save("get_run", &file).await.unwrap_err().message.contains("choose another name"));
-    assert!(save("other", &file).await.unwrap_err().message.contains("the file is no routine"));
-    save("better_night", &file).await.unwrap();
-    let again = save("better_night", &file).await.unwrap_err();
-    assert!(again.message.contains("already"), "{again:?}");
-    assert_eq!(std::fs::read_to_string(bench.folder.path().join("better_night.md")).unwrap(), file);
-    assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Changed(_))));
-    assert!(bench.device.tools().iter().any(|tool| tool.name == "better_night"));
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_thousand_runs_at_once_all_end() {
     let bench = Bench::with(&[("quick", "- call: status\n  as: now\n- wait: 20\n- return: '${now}'")]).await;
@@ -347,10 +307,22 @@ async fn a_step_that_waits_for_a_person_can_be_cancelled() {
     assert_eq!((&page["state"], bench.calls().len()), (&json!("cancelled"), 1), "{page}");
 }
 
-/// Answers what it has answers for, and otherwise ends the call, or waits where it has a connection.
+/// Answers whatever it is asked, over its connection.
+struct Connected;
+
+impl Caller for Connected {
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+    fn log(&self, _: LogLevel, _: Value) {}
+
+    fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {
+        Box::pin(std::future::ready(Ok(questions.into_keys().map(|key| (key, json!("blue"))).collect())))
+    }
+}
+
+/// Answers what it has answers for, and otherwise ends the call.
 struct Asked {
     answers: BTreeMap<String, Answer>,
-    repeats: bool,
 }
 
 impl Caller for Asked {
@@ -359,7 +331,7 @@ impl Caller for Asked {
     fn log(&self, _: LogLevel, _: Value) {}
 
     fn repeats_calls(&self) -> bool {
-        self.repeats
+        true
     }
 
     fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {
@@ -386,12 +358,12 @@ async fn a_caller_that_repeats_its_call_answers_each_question_where_the_run_stan
     let mut rounds = 0;
     let outcome = loop {
         rounds += 1;
-        let caller = Arc::new(Asked { answers: answers.clone(), repeats: true });
+        let caller = Arc::new(Asked { answers: answers.clone() });
         match bench.call_through(caller, "ann", "choose", json!({})).await {
             Ok(outcome) => break outcome,
             Err(error) => {
                 assert_eq!(error.kind, ErrorKind::InputRequired, "{error:?}");
-                let key = error.details[0].as_str().unwrap().to_owned();
+                let key = error.details["cause"][0].as_str().unwrap().to_owned();
                 answers.insert(key, json!(format!("answer {rounds}")));
             }
         }
@@ -403,10 +375,8 @@ async fn a_caller_that_repeats_its_call_answers_each_question_where_the_run_stan
 #[tokio::test(start_paused = true)]
 async fn a_caller_with_a_connection_answers_at_once_and_one_that_cannot_be_asked_fails_the_step() {
     let bench = Bench::with(&[("choose", ASKING)]).await;
-    let answers = ["1.which", "2.which"].map(|key| (key.to_owned(), json!(key)));
-    let caller = Arc::new(Asked { answers: answers.into(), repeats: false });
-    let outcome = bench.call_through(caller, "ann", "choose", json!({})).await.unwrap();
-    assert_eq!(outcome.structured, Some(json!(["1.which", "2.which"])));
+    let outcome = bench.call_through(Arc::new(Connected), "ann", "choose", json!({})).await.unwrap();
+    assert_eq!(outcome.structured, Some(json!(["blue", "blue"])));
     let error = bench.call("choose", json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::InputRequired);
     assert!(error.message.contains("step 2 (`ask`) failed") && error.message.contains("elicitation"), "{error:?}");
@@ -422,25 +392,4 @@ async fn loops_within_loops_end_at_the_limit_of_steps() {
     let error = bench.call("bomb", json!({})).await.unwrap_err();
     assert!(error.kind == ErrorKind::TooLarge && error.message.contains("more than 2000 steps"), "{error:?}");
     assert!(bench.calls().len() < 2_000);
-}
-
-#[tokio::test]
-async fn routines_that_call_each_other_in_a_circle_are_not_offered() {
-    let mut bench = Bench::with(&[
-        ("one", "- wait: 1\n- call: two\n  device: routines"),
-        ("two", "- call: three\n  device: routines"),
-        ("three", "- call: one\n  device: routines"),
-        ("outside", "- call: one\n  device: routines"),
-    ])
-    .await;
-    let names = |bench: &Bench| -> Vec<String> { bench.device.tools().iter().map(|tool| tool.name.clone()).collect() };
-    assert_eq!(names(&bench), ["outside", "get_run", "cancel_run", "save_routine"]);
-    let problems = bench.device.info().attributes["problems"].clone();
-    let about_one =
-        problems.as_array().unwrap().iter().filter_map(|text| text.as_str()).find(|text| text.starts_with("one.md"));
-    let line = routine_file("one", "- wait: 1").lines().position(|line| line == "- wait: 1").unwrap() + 2;
-    assert_eq!(about_one, Some(&*format!("one.md: line {line}: it calls itself without end: two, three, one")));
-    write(bench.folder.path(), "three", "- call: status");
-    assert!(matches!(bench.events.recv().await, Some(DeviceEvent::Changed(_))));
-    assert!(names(&bench).contains(&"one".to_owned()));
 }
