@@ -347,6 +347,16 @@ impl<B: Clone + PartialEq> Presence<B> {
         self.mirror.len()
     }
 
+    /// How many devices each of the other nodes holds.
+    pub fn devices_per_node(&self) -> BTreeMap<NodeId, usize> {
+        let mut counts = BTreeMap::new();
+        let places = self.mirror.values().filter_map(|entry| entry.held.as_ref()).map(|(place, _)| *place);
+        for place in places.filter(|place| self.is_shown(*place)) {
+            *counts.entry(self.owners.owner(place).node.clone()).or_default() += 1;
+        }
+        counts
+    }
+
     /// Claims that the store has not answered yet.
     pub fn waiting(&self) -> usize {
         self.ready.len() + self.later.len() + self.claims_asked

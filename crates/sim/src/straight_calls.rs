@@ -41,7 +41,9 @@ impl NestedCalls for StraightCalls {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn join_run(&self, _: &str) {}
+    fn join_run(&self, id: &str) -> String {
+        id.to_owned()
+    }
 
     fn within(&self, _: Duration, _: Arc<dyn Caller>) -> Arc<dyn NestedCalls> {
         Arc::new(StraightCalls(self.0.clone()))

@@ -7,8 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use sinew_phones::{Tree, UiNode};
+use sinew_phones::image::{self, JpegOptions};
+use sinew_phones::{Image, Tree, UiNode};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -102,6 +105,32 @@ async fn answer(handset: &Handset, question: &Value) -> Result<Value, AgentFault
                 }
             }
         }
+        "select" => {
+            allow(handset, Denial::Input)?;
+            let number = |name: &str| question[name].as_u64().and_then(|number| usize::try_from(number).ok());
+            let field = TextField::ALL.into_iter().find(|field| question["handle"].as_u64() == Some(*field as u64));
+            let (Some(field), Some(start), Some(end)) = (field, number("start"), number("end")) else {
+                return Ok(json!(false));
+            };
+            Ok(json!(handset.with(|machine| {
+                let text = machine.field_text(field).to_owned();
+                machine.select(field, to_characters(&text, start), to_characters(&text, end))
+            })))
+        }
+        "picture" => {
+            allow(handset, Denial::Capture)?;
+            let options = JpegOptions {
+                quality: question["quality"].as_u64().unwrap_or(80).clamp(1, 100) as u8,
+                max_side: question["max_side"].as_u64().and_then(|side| u32::try_from(side).ok()),
+                ..JpegOptions::default()
+            };
+            let painted = handset.with(|machine| (!machine.is_secure()).then(|| machine.paint()));
+            let canvas = painted.ok_or_else(|| fault("denied", "the app in front forbids pictures (FLAG_SECURE)"))?;
+            let (width, height) = (canvas.width as u32, canvas.height as u32);
+            let jpeg = image::finish(Image::Rgba { width, height, pixels: canvas.bytes().to_vec() }, &options);
+            let jpeg = jpeg.map_err(|error| fault("failed", error.to_string()))?;
+            Ok(json!(STANDARD.encode(jpeg.bytes)))
+        }
         "touch" => {
             allow(handset, Denial::Input)?;
             let played = handset.play_pointers(pointers(&question["events"])).await;
@@ -143,6 +172,20 @@ async fn answer(handset: &Handset, question: &Value) -> Result<Value, AgentFault
         }
         other => Err(fault("unknown_method", format!("a virtual phone has no answer to '{other}'"))),
     }
+}
+
+/// Java counts in UTF-16.
+fn to_characters(text: &str, units: usize) -> usize {
+    let mut passed = 0;
+    let is_before = move |character: &char| {
+        passed += character.len_utf16();
+        passed <= units
+    };
+    text.chars().take_while(is_before).count()
+}
+
+fn to_units(text: &str, characters: usize) -> usize {
+    text.chars().take(characters).map(char::len_utf16).sum()
 }
 
 fn fault(kind: &str, message: impl Into<String>) -> AgentFault {
@@ -190,6 +233,10 @@ fn node(node: &UiNode, depth: usize) -> Value {
     }
     value.insert("bounds".to_owned(), json!(bounds));
     value.insert("flags".to_owned(), json!(flags));
+    if let Some((start, end)) = node.selection {
+        let text = node.text.as_deref().unwrap_or_default();
+        value.insert("selection".to_owned(), json!([to_units(text, start), to_units(text, end)]));
+    }
     if let Some(handle) = node.handle {
         value.insert("handle".to_owned(), json!(handle));
     }

@@ -148,6 +148,18 @@ impl Phone for VirtualPhone {
         })
     }
 
+    fn select<'a>(&'a self, node: &'a UiNode, start: usize, end: usize) -> Work<'a, ()> {
+        self.quick(Some(Denial::Input), move |machine| {
+            let field = TextField::ALL.into_iter().find(|field| node.handle == Some(*field as u64));
+            match field.is_some_and(|field| machine.select(field, start, end)) {
+                true => Ok(()),
+                false => Err(PhoneError::NoElement(
+                    "the field is not on the screen any more, or shorter; read the screen again".to_owned(),
+                )),
+            }
+        })
+    }
+
     fn type_text<'a>(&'a self, text: &'a str) -> Work<'a, ()> {
         self.quick(Some(Denial::Input), move |machine| match machine.type_text(text) {
             true => Ok(()),

@@ -322,7 +322,7 @@ impl Drop for FingerGuard<'_> {
     }
 }
 
-fn gone() -> PhoneError {
+pub(super) fn gone() -> PhoneError {
     PhoneError::Gone("the phone was unplugged; plug it in again and look what was done".to_owned())
 }
 

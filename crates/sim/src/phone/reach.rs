@@ -1,5 +1,6 @@
 //! The way to the apps of a virtual phone that is driven directly: its own shell, with no adb between.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -14,6 +15,7 @@ use tokio::time::timeout;
 
 use super::adbd::shell::Shell;
 use super::direct::VirtualPhone;
+use super::handset::gone;
 
 impl PhoneShell for VirtualPhone {
     fn run_command<'a>(&'a self, command: &'a ShellCommand, limits: CommandLimits) -> Work<'a, CommandOutput> {
@@ -35,6 +37,16 @@ impl PhoneShell for VirtualPhone {
             let run = timeout(limits.time, shell.run_with(command.line(), bytes));
             let (stdout, stderr, exit) = run.await.map_err(late)?;
             Ok(CommandOutput { stdout, stderr, exit })
+        })
+    }
+
+    fn hold<'a>(&'a self, cleanup: &'a ShellCommand) -> Work<'a, Infallible> {
+        let mut shell = Shell::new(self.handset.clone());
+        shell.set_trap(cleanup.line());
+        Box::pin(async move {
+            let _shell = shell;
+            self.handset.unplugged().await;
+            Err(gone())
         })
     }
 

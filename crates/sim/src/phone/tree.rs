@@ -39,13 +39,21 @@ impl PhoneMachine {
                 builder.close();
                 depth -= 1;
             }
-            builder.open(node(view, window.package, rect));
+            builder.open(UiNode { selection: self.selection_in(view), ..node(view, window.package, rect) });
             depth = level + 1;
             true
         });
         for _ in 0..depth {
             builder.close();
         }
+    }
+
+    /// What is selected in a field, in characters.
+    fn selection_in(&self, view: &View) -> Option<(usize, usize)> {
+        let field = view.field.filter(|field| self.focus == Some(*field) && !view.state.password)?;
+        let text = self.field_text(field);
+        let range = self.cursor.fitted(text).range();
+        Some((text[..range.start].chars().count(), text[..range.end].chars().count()))
     }
 
     /// The file that `uiautomator dump` writes: the focused window alone. `None` where there is none.

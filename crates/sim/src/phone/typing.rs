@@ -41,6 +41,19 @@ impl PhoneMachine {
         in_sight
     }
 
+    /// Selects characters of a field in sight, as an accessibility service does.
+    pub fn select(&mut self, field: TextField, start: usize, end: usize) -> bool {
+        let text = self.field_text(field);
+        let at = |characters: usize| {
+            let mut places = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            places.nth(characters)
+        };
+        let (Some(anchor), Some(at), true) = (at(start), at(end), self.is_in_sight(field)) else { return false };
+        self.set_focus(Some(field));
+        self.cursor = TextCursor { at, anchor };
+        true
+    }
+
     pub fn is_in_sight(&self, field: TextField) -> bool {
         self.find_view(&|view| view.field == Some(field)).is_some()
     }

@@ -66,8 +66,19 @@ pub struct Shell {
     exiting: bool,
     /// Rounds that loops have made since the line began.
     rounds: usize,
+    /// What it runs when its connection ends before it does.
+    trap: Option<String>,
     /// The variable of that name, which the next command alone was given.
     class_path: Option<String>,
+}
+
+/// A shell whose connection ends is told so by a signal.
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let (Some(line), Ok(runtime)) = (self.trap.take(), tokio::runtime::Handle::try_current()) else { return };
+        let mut shell = Shell::new(self.handset.clone());
+        runtime.spawn(async move { shell.run(&line).await });
+    }
 }
 
 impl Shell {
@@ -84,7 +95,20 @@ impl Shell {
             ("TMPDIR", "/data/local/tmp"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        Shell { handset, variables, folder: "/".to_owned(), last: 0, exiting: false, rounds: 0, class_path: None }
+        Shell {
+            handset,
+            variables,
+            folder: "/".to_owned(),
+            last: 0,
+            exiting: false,
+            rounds: 0,
+            trap: None,
+            class_path: None,
+        }
+    }
+
+    pub fn set_trap(&mut self, line: &str) {
+        self.trap = Some(line.to_owned());
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
@@ -107,6 +131,7 @@ impl Shell {
 
     async fn run_in(&mut self, line: &str, mut io: Io<'_, '_>) -> (Vec<u8>, Vec<u8>, u8) {
         let code = self.line(line, &mut io).await.unwrap_or(1);
+        self.trap = None;
         (io.out, io.err, code)
     }
 
@@ -116,6 +141,7 @@ impl Shell {
             return self.converse(live).await;
         }
         let code = self.live_line(line, live).await?;
+        self.trap = None;
         live.exit(code).await
     }
 

@@ -21,7 +21,12 @@ impl Shell {
     /// Commands that need neither time nor input. `None` where there is no such command.
     pub(super) fn plain(&mut self, name: &str, args: &[&str], io: &mut Io<'_, '_>) -> Option<u8> {
         match name {
-            "true" | ":" | "sync" | "start" | "stop" | "trap" | "set" | "export" | "umask" => {}
+            "true" | ":" | "sync" | "start" | "stop" | "set" | "export" | "umask" => {}
+            "trap" => match args {
+                ["-", ..] => self.trap = None,
+                [line, _, ..] => self.set_trap(line),
+                _ => {}
+            },
             "false" => return Some(1),
             "echo" => {
                 let (newline, words) = match args {

@@ -1,0 +1,10 @@
+//! Several gateways in one process, joined by a real NATS server.
+
+#![allow(clippy::panic)]
+
+mod bad_days;
+mod calls;
+mod devices;
+mod moves;
+mod nats_server;
+mod support;
