@@ -6,6 +6,7 @@
 
 #![warn(unreachable_pub)]
 
+mod cluster;
 mod devices;
 mod document;
 mod health;
@@ -13,12 +14,14 @@ mod overview;
 mod people;
 mod policy;
 mod routes;
+mod routines;
 mod servers;
 mod tokens;
 mod tools;
 
 use serde_json::{Map, Value};
 
+pub use cluster::{ClusterNode, ClusterState};
 pub use devices::{
     Accept, Approve, Changes, DeviceLease, DeviceSummary, Devices, EventRecord, Events, Labels, Pin, QuarantinedTool,
     Released, Rename, Reserve, Reserved, ToolChange, WaitingBoard, WaitingBoards,
@@ -31,10 +34,11 @@ pub use health::{
 pub use overview::{CallMinute, FailedCall, Overview};
 pub use people::{CreatedPerson, LoginLink, NewPerson, People, Person, PersonRole};
 pub use policy::{
-    ApprovalVerdict, Approvals, CheckPolicy, Decide, Effects, Explain, Explained, ExplainedRule, MarkedTool,
-    PolicyWarning, PolicyWarnings, WaitingCall,
+    ApprovalVerdict, Approvals, CheckPolicy, Covers, Decide, Effects, Explain, Explained, ExplainedRule, Grant, Grants,
+    MarkedTool, PersonLogin, PolicyWarning, PolicyWarnings, WaitingCall,
 };
 pub use routes::{Access, Method, Operation, Parameter, ROUTES, Route, find};
+pub use routines::{DraftRoutine, NewRoutine, RoutineDraft, SavedRoutine};
 pub use servers::{FoundServer, FoundServers, NewServer, Server, ServerSource, Servers};
 pub use tokens::{
     Audit, AuditCheck, AuditEntry, AuditProblem, CreatedToken, IfTaken, Journal, JournalCall, NewToken, RecordJournal,

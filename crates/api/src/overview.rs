@@ -15,6 +15,9 @@ pub struct Overview {
     pub states: BTreeMap<String, usize>,
     /// How many devices each family has.
     pub families: BTreeMap<String, usize>,
+    /// How many devices of each family are in each state.
+    #[serde(default)]
+    pub fleet: BTreeMap<String, BTreeMap<String, usize>>,
     pub tools: usize,
     /// Calls of the last hour, oldest minute first.
     pub minutes: Vec<CallMinute>,

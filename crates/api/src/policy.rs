@@ -26,6 +26,9 @@ pub struct WaitingCall {
     /// Whether `args` is only the beginning, as in the list of calls; `GET /api/v1/approvals/{id}` has all of it.
     #[serde(default)]
     pub args_cut: bool,
+    /// What the tool does: `read`, `change`, `danger` or `unmarked`.
+    #[serde(default)]
+    pub effect: String,
     /// Why a person is asked.
     pub reason: String,
     /// For so many seconds an approval also covers the caller's later calls of the tool on the device, with any arguments,
@@ -53,6 +56,70 @@ pub struct Decide {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86400))]
     pub for_s: Option<u64>,
+    /// Also approves this caller's calls of the tool on the device until somebody revokes it; of tools that can do harm, or
+    /// of which nobody said what they do, with the same arguments only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
+    /// The person who decides, in place of the owner of the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<PersonLogin>,
+}
+
+/// A person with their passphrase.
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PersonLogin {
+    pub name: String,
+    pub passphrase: String,
+}
+
+impl std::fmt::Debug for PersonLogin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PersonLogin").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Grants {
+    /// Newest first.
+    pub grants: Vec<Grant>,
+}
+
+/// How far an approval reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Covers {
+    /// The same call, once.
+    Once,
+    /// Calls of the tool on the device, with any arguments.
+    AnyArguments,
+    /// Calls of the tool on the device, with the same arguments.
+    SameArguments,
+}
+
+/// An approval that can still be used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Grant {
+    pub id: String,
+    /// Whose calls it covers.
+    pub principal: String,
+    /// The id of the device, and its name if it has one.
+    pub device: String,
+    pub tool: String,
+    pub covers: Covers,
+    /// The JSON text of the arguments that it is bound to, without secrets and perhaps cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<String>,
+    /// Why a person was asked.
+    pub reason: String,
+    /// Who decided.
+    pub by: String,
+    /// When that was, in milliseconds of Unix time.
+    pub at: i64,
+    /// When it ends, in milliseconds of Unix time; missing where it stays until it is revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<i64>,
+    #[serde(flatten)]
+    pub more: UnknownFields,
 }
 
 /// A call to explain. It is not made.

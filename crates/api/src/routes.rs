@@ -2,11 +2,12 @@
 
 use crate::document::{BodySchema, body};
 use crate::{
-    Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedPerson,
-    CreatedToken, Decide, DeviceLease, DeviceSummary, Devices, Effects, Events, Explain, Explained, FoundServers,
-    GatewayStatus, HealthStatus, Journal, Labels, LoginLink, NewPerson, NewServer, NewToken, Overview, People, Person,
-    PersonRole, Pin, PolicyWarnings, Readiness, RecordJournal, Released, Rename, Reserve, Reserved, Server, Servers,
-    Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
+    Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, ClusterState,
+    CreatedPerson, CreatedToken, Decide, DeviceLease, DeviceSummary, Devices, DraftRoutine, Effects, Events, Explain,
+    Explained, FoundServers, GatewayStatus, Grant, Grants, HealthStatus, Journal, Labels, LoginLink, NewPerson,
+    NewRoutine, NewServer, NewToken, Overview, People, Person, PersonRole, Pin, PolicyWarnings, Readiness,
+    RecordJournal, Released, Rename, Reserve, Reserved, RoutineDraft, SavedRoutine, Server, Servers, Token, TokenList,
+    Tools, WaitingBoard, WaitingBoards, WaitingCall,
 };
 
 /// Who may use a route with a token. What a session of the console may use is [`Route::person_role`].
@@ -94,6 +95,7 @@ pub enum Operation {
     RemoveServer,
     FindServers,
     ApproveServer,
+    Cluster,
     Tools,
     Call,
     Events,
@@ -103,6 +105,8 @@ pub enum Operation {
     Reserve,
     Release,
     BreakLease,
+    PhoneScreen,
+    InstallApp,
     People,
     AddPerson,
     RemovePerson,
@@ -111,10 +115,14 @@ pub enum Operation {
     Audit,
     Journal,
     RecordJournal,
+    DraftRoutine,
+    SaveRoutine,
     VerifyAudit,
     Approvals,
     Approval,
     Decide,
+    Grants,
+    RevokeGrant,
     Effects,
     Explain,
 }
@@ -162,8 +170,10 @@ impl Route {
         Some(match (self.operation, self.method) {
             // Looking for servers sends requests into the network.
             (Operation::FindServers, _) => PersonRole::Admin,
+            // Looking at a screen is a call of a tool.
+            (Operation::PhoneScreen, _) => PersonRole::Admin,
             (Operation::Explain | Operation::CheckPolicy, _) | (_, Method::Get) => PersonRole::Viewer,
-            (Operation::Decide, _) => PersonRole::Approver,
+            (Operation::Decide | Operation::RevokeGrant, _) => PersonRole::Approver,
             _ => PersonRole::Admin,
         })
     }
@@ -220,6 +230,27 @@ pub const ROUTES: &[Route] = &[
         "take a device away from whoever has it",
     )
     .gives(body::<DeviceLease>()),
+    route(
+        Operation::PhoneScreen,
+        Get,
+        "/api/v1/phones/{id}/screen",
+        Client,
+        "the next picture of a phone's screen (JPEG); 304 after 5 s without change",
+    )
+    .with(&[
+        parameter("max_side", ParameterKind::Number, "the longest side in pixels, 16 to 4096 (540)"),
+        parameter("quality", ParameterKind::Number, "JPEG quality, 1 to 100 (60)"),
+        parameter("known", ParameterKind::Text, "the `ETag` of the last picture, where `If-None-Match` cannot be sent"),
+    ]),
+    route(
+        Operation::InstallApp,
+        Post,
+        "/api/v1/phones/{id}/apps",
+        Client,
+        "install an app: the body is an APK, or several one after another",
+    )
+    .with(&[parameter("sizes", ParameterKind::Text, "the size of each APK in bytes, separated by commas")])
+    .gives(body::<CallResult>()),
     route(Operation::Changes, Get, "/api/v1/devices/{id}/changes", Admin, "which of its tools are held back, and why")
         .gives(body::<Changes>()),
     route(Operation::Pin, Post, "/api/v1/devices/{id}/pin", Admin, "pin its tools")
@@ -252,6 +283,8 @@ pub const ROUTES: &[Route] = &[
         .gives(body::<FoundServers>()),
     route(Operation::ApproveServer, Post, "/api/v1/found-servers/{name}", Admin, "add a server that was found")
         .gives(body::<Server>()),
+    route(Operation::Cluster, Get, "/api/v1/cluster", Admin, "the gateways of the cluster, as this one sees them")
+        .gives(body::<ClusterState>()),
     route(Operation::Tools, Get, "/api/v1/tools", Client, "the tools, or those of one device")
         .with(&[
             DEVICE,
@@ -299,6 +332,8 @@ pub const ROUTES: &[Route] = &[
     route(Operation::Decide, Post, "/api/v1/approvals/{id}", Admin, "approve or deny a call that waits")
         .takes(body::<Decide>())
         .gives(body::<WaitingCall>()),
+    route(Operation::Grants, Get, "/api/v1/grants", Admin, "approvals that can still be used").gives(body::<Grants>()),
+    route(Operation::RevokeGrant, Delete, "/api/v1/grants/{id}", Admin, "revoke an approval").gives(body::<Grant>()),
     route(Operation::Effects, Get, "/api/v1/policy/effects", Admin, "what each tool does, and who says so")
         .gives(body::<Effects>()),
     route(Operation::Explain, Post, "/api/v1/policy/explain", Admin, "what the policy says about a call")
@@ -326,6 +361,12 @@ pub const ROUTES: &[Route] = &[
     route(Operation::RecordJournal, Post, "/api/v1/journal", Admin, "keep the journal on for a while")
         .takes(body::<RecordJournal>())
         .gives(body::<Journal>()),
+    route(Operation::DraftRoutine, Post, "/api/v1/routines/draft", Admin, "make the text of a routine of recent calls")
+        .takes(body::<DraftRoutine>())
+        .gives(body::<RoutineDraft>()),
+    route(Operation::SaveRoutine, Post, "/api/v1/routines", Admin, "check and write a new routine; replaces none")
+        .takes(body::<NewRoutine>())
+        .gives(body::<SavedRoutine>()),
     route(Operation::VerifyAudit, Get, "/api/v1/audit/verify", Admin, "whether the audit is as it was written")
         .gives(body::<AuditCheck>()),
 ];
@@ -360,7 +401,10 @@ mod tests {
     #[test]
     fn routes_that_change_the_gateway_need_an_administrator() {
         for route in ROUTES.iter().filter(|route| route.path.starts_with("/api/") && route.method != Get) {
-            let is_use = matches!(route.operation, Operation::Call | Operation::Reserve | Operation::Release);
+            let is_use = matches!(
+                route.operation,
+                Operation::Call | Operation::Reserve | Operation::Release | Operation::InstallApp
+            );
             assert_eq!(route.access == Admin, !is_use, "{}", route.path);
         }
     }
@@ -370,8 +414,10 @@ mod tests {
         let needs = |operation| ROUTES.iter().find(|route| route.operation == operation).and_then(Route::person_role);
         assert_eq!(needs(Operation::Decide), Some(PersonRole::Approver));
         assert_eq!(needs(Operation::Mcp), None);
+        assert_eq!(needs(Operation::RevokeGrant), Some(PersonRole::Approver));
         let reads = [Operation::Explain, Operation::CheckPolicy];
-        for route in ROUTES.iter().filter(|route| route.method != Get && route.operation != Operation::Decide) {
+        let decides = [Operation::Decide, Operation::RevokeGrant];
+        for route in ROUTES.iter().filter(|route| route.method != Get && !decides.contains(&route.operation)) {
             let role = route.person_role();
             assert!(reads.contains(&route.operation) || role.is_none_or(|role| role == PersonRole::Admin));
         }

@@ -11,7 +11,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use sinew_tool::plain_http::answer_to_plain_http;
 use sinew_tool::refusals::{REFUSAL_LOG_INTERVAL, RefusalCounts};
-use sinew_tool::{Admission, Device as _, DeviceInfo, DeviceKey, TokenId, Value, json, network_of};
+use sinew_tool::{Admission, Device, DeviceInfo, DeviceKey, TokenId, Value, json, network_of};
 use sinew_wire::Moment;
 use sinew_wire::host::Vision;
 use subtle::ConstantTimeEq;
@@ -91,6 +91,11 @@ impl Boards {
             Admission::DeviceToken(token) => !valid.contains(token),
             _ => false,
         });
+    }
+
+    /// Ends the connection of a board that connected to another gateway of the cluster meanwhile.
+    pub fn end_moved(&self, device: &Arc<dyn Device>) {
+        self.hub.roster.end_moved(&device.info().key.0, Arc::as_ptr(device).cast());
     }
 
     /// Packets of sound that were dropped, because they belong to no conversation.

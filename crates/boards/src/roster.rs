@@ -165,6 +165,16 @@ impl Roster {
         }
     }
 
+    /// Closes one connection of a board, which connected elsewhere; a newer one stays.
+    pub(crate) fn end_moved(&self, key: &str, device: *const BoardDevice) {
+        let mut entries = self.entries();
+        if entries.boards.get(key).is_some_and(|entry| std::ptr::eq(entry.device.as_ptr(), device))
+            && let Some(entry) = entries.boards.remove(key)
+        {
+            let _ = entry.end.send(RegistrationEnd::Replaced);
+        }
+    }
+
     /// Closes every connection, and registers no more boards.
     pub(crate) fn close(&self) {
         let mut entries = self.entries();

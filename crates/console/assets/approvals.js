@@ -1,9 +1,12 @@
-import { action, ago, facts, foreign, h, mayDecide, page, show } from './dom.js';
-import { get, post } from './gateway.js';
+import { action, ago, carefully, facts, foreign, h, mayDecide, page, show, table } from './dom.js';
+import { get, post, remove } from './gateway.js';
 import { live } from './live.js';
 
+const EFFECTS = { read: ['good', 'only reads'], change: ['away', 'changes something'], danger: ['bad', 'can do harm'], unmarked: ['warn', 'nobody said what it does'] };
+const COVERS = { once: 'this call, once', any_arguments: 'any arguments', same_arguments: 'these arguments' };
 const list = h('div', {});
-show(h('p', { class: 'quiet' }, 'Calls that the policy lets nobody make alone. Nothing is sent until you agree; after ten minutes the answer is no. Press A to allow the first once, D to deny it.'), list);
+const grants = h('section', { class: 'card' });
+show(h('p', { class: 'quiet' }, 'Calls that the policy lets nobody make alone. Nothing is sent until you agree; after ten minutes the answer is no. Press A to allow the first once, D to deny it.'), list, grants);
 
 const shown = new Map();
 
@@ -17,18 +20,24 @@ function pretty(text) {
 
 function card(call) {
   const path = `approvals/${encodeURIComponent(call.id)}`;
-  const decide = (decision, seconds) => () => post(path, { decision, ...(seconds ? { for_s: seconds } : {}) });
+  const decide = (decision, more) => () => post(path, { decision, ...more });
   const kept = call.keep_s ? `Allow, and later calls of this tool for ${call.keep_s} s` : 'Allow once';
+  const [kind, does] = EFFECTS[call.effect] ?? EFFECTS.unmarked;
+  const harmless = call.effect === 'read' || call.effect === 'change';
+  const alone = page('approval', { id: call.id });
+  const deny = action('Deny', decide('deny'), { class: 'danger', 'data-key': 'd' });
+  // Nobody agrees to what they have not seen.
+  const buttons = call.args_cut ? [h('a', { class: 'button primary', href: alone }, 'Read all of it and decide'), deny]
+    : [action(kept, decide('approve'), { class: 'primary', 'data-key': 'a' }),
+      action('For ten minutes, any arguments', decide('approve', { for_s: 600 })),
+      action(harmless ? 'Always, any arguments' : 'Always, these arguments', decide('approve', { always: true })),
+      deny, h('a', { class: 'button', href: alone }, 'Open alone')];
   return h('section', { class: 'card waiting', 'aria-label': `Call ${call.id}` },
     h('h2', {}, foreign(call.principal), ' wants to call ', h('code', {}, foreign(call.tool)), ' on ', foreign(call.device)),
-    facts([['Waiting', ago(call.at)], ['Why you are asked', call.reason]]),
+    facts([['What it does', h('span', { class: `state ${kind}` }, does)], ['Why you are asked', call.reason], ['Waiting', ago(call.at)]]),
     h('pre', { tabindex: '0' }, pretty(call.args)),
-    call.args_cut ? h('p', { class: 'note' }, 'This is only the beginning of the arguments. ', h('a', { href: page('approval', { id: call.id }) }, 'Show all of them')) : '',
-    mayDecide() ? h('div', { class: 'decision' },
-      action(kept, decide('approve'), { class: 'primary', 'data-key': 'a' }),
-      action('Allow for ten minutes, with any arguments', decide('approve', 600)),
-      action('Deny', decide('deny'), { class: 'danger', 'data-key': 'd' }),
-      h('a', { class: 'button', href: page('approval', { id: call.id }) }, 'Open alone')) : h('p', { class: 'quiet' }, 'Your role only looks.'));
+    call.args_cut ? h('p', { class: 'note' }, 'This is only the beginning of the arguments.') : '',
+    mayDecide() ? h('div', { class: 'decision' }, buttons) : h('p', { class: 'quiet' }, 'Your role only looks.'));
 }
 
 live(['approvals'], async () => {
@@ -50,8 +59,21 @@ live(['approvals'], async () => {
   if (!approvals.length) list.append(h('p', { class: 'card empty' }, 'No call waits.'));
 });
 
+live(['approvals', 'calls'], async () => {
+  const { grants: all } = await get('grants');
+  // Nothing moves under somebody who is about to confirm.
+  if (grants.querySelector('[data-asked]')) return;
+  grants.replaceChildren(h('h2', {}, 'Allowed in advance'), all.length
+    ? table('Allowed in advance', ['Caller', 'Tool', 'Device', 'Covers', 'Allowed by', 'Ends', 'Action'], all.map((one) => [
+      foreign(one.principal), h('code', {}, foreign(one.tool)), foreign(one.device),
+      [COVERS[one.covers] ?? one.covers, one.args ? h('div', { class: 'mono quiet cut' }, foreign(one.args)) : ''], [foreign(one.by), ', ', ago(one.at)],
+      one.ends ? ago(one.ends) : 'when it is revoked',
+      mayDecide() ? carefully('Revoke', 'Press again to revoke', () => remove(`grants/${encodeURIComponent(one.id)}`)) : '']))
+    : h('p', { class: 'quiet' }, 'Nothing. What you allow for ten minutes or always is listed here, and can be revoked.'));
+});
+
 document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
   const key = event.key.toLowerCase();
-  if (key === 'a' || key === 'd') list.querySelector(`[data-key="${key}"]`)?.click();
+  if (key === 'a' || key === 'd') list.querySelector('section')?.querySelector(`[data-key="${key}"]`)?.click();
 });

@@ -1,7 +1,7 @@
 import { action, ago, carefully, copier, facts, foreign, h, isAdmin, outcome, page, parameters, say, show, state, table, visible } from './dom.js';
 import { argumentsForm } from './form.js';
 import { call, get, post } from './gateway.js';
-import { live } from './live.js';
+import { live, whenOver } from './live.js';
 import { strip } from './picture.js';
 import { result, tree } from './result.js';
 
@@ -109,16 +109,18 @@ function manage(device) {
 function held(lease) {
   return [foreign(lease.holder), lease.purpose ? [', for ', foreign(lease.purpose)] : '', ', until ', new Date(lease.until).toLocaleTimeString('en-GB'),
     lease.waiting ? `, ${lease.waiting} waiting` : '', ' ',
-    isAdmin() ? carefully('Break the lease', 'Press again: the holder loses the device', () => post(`${path}/break-lease`)) : ''];
+    isAdmin() ? carefully('Break the lease', 'Press again: the holder loses the device', async () => { await post(`${path}/break-lease`); refreshSummary(); }) : ''];
 }
 
-live(['devices', 'tools', 'calls'], async () => {
+let leaseEnds;
+const refreshSummary = live(['devices', 'tools', 'calls'], async () => {
   const { devices } = await get('devices', { search: id });
   const device = devices.find((one) => one.id === id || one.name === id);
   if (!device) {
     summary.replaceChildren(h('p', { class: 'problem' }, `No device is called ${id}.`), h('a', { href: 'devices' }, 'All devices'));
     return;
   }
+  leaseEnds = whenOver(device.lease, refreshSummary, leaseEnds);
   document.getElementById('title').replaceChildren(foreign(visible(device.name ?? device.id)));
   const shown = Object.entries(device.attributes).slice(0, 20).map(([key, value]) => [key, foreign(typeof value === 'object' ? JSON.stringify(value) : String(value))]);
   const open = [...summary.querySelectorAll('details[open]')].map((one) => one.dataset.part);

@@ -38,6 +38,7 @@ export const foreign = (text) => h('bdi', {}, text ?? '');
 export const content = () => document.getElementById('content');
 export const isAdmin = () => document.getElementById('main').dataset.role === 'admin';
 export const mayDecide = () => document.getElementById('main').dataset.role !== 'viewer';
+export const ownName = () => document.getElementById('main').dataset.name;
 export const parameters = () => new URLSearchParams(location.search);
 
 export function show(...nodes) {

@@ -3,10 +3,12 @@
 import { content, h, say, visible } from './dom.js';
 import { get } from './gateway.js';
 
+// Changes come as fast as calls end; nobody reads faster than this.
+const PAUSE = 1000;
 const watchers = [];
 let stream = null;
 
-/** Runs `refresh` now and whenever something of these kinds changed, one run at a time. */
+/** Runs `refresh` now and whenever something of these kinds changed, one run at a time. Returns a way to run it once more. */
 export function live(kinds, refresh) {
   let running = false;
   let again = false;
@@ -26,11 +28,20 @@ export function live(kinds, refresh) {
           content().replaceChildren(h('p', { class: 'problem', role: 'alert' }, visible(error.message)));
         }
       }
+      // What changes meanwhile is shown together.
+      await new Promise((done) => setTimeout(done, PAUSE));
     } while (again);
     running = false;
   };
   watchers.push({ kinds, run });
   run();
+  return run;
+}
+
+/** Runs `refresh` when a lease is over, which nothing else says. */
+export function whenOver(lease, refresh, timer) {
+  clearTimeout(timer);
+  return lease ? setTimeout(refresh, Math.max(lease.until - Date.now(), 0) + 500) : undefined;
 }
 
 function changed(kinds) {

@@ -1,7 +1,7 @@
 import { ago, duration, facts, foreign, h, many, outcome, page, show, table } from './dom.js';
 import { get } from './gateway.js';
 import { live } from './live.js';
-import { bars, numbers, strip } from './picture.js';
+import { bars, map, numbers, strip } from './picture.js';
 
 const KINDS = { ready: 'good', away: 'away' };
 
@@ -14,6 +14,14 @@ function fleet(states) {
     h('p', { class: 'number' }, String(states.ready ?? 0), h('small', {}, ` of ${all} ready`)),
     strip(sentence, parts), h('p', { class: 'quiet' }, sentence),
     h('a', { href: 'devices' }, 'All devices'));
+}
+
+/** Every device as a square, by family and state. */
+function fleetMap(fleet) {
+  const groups = Object.entries(fleet).map(([family, states]) => [family, Object.entries(states).sort(([one], [two]) => (one === 'ready' ? -1 : two === 'ready' ? 1 : one.localeCompare(two))).map(([word, count]) => [word, KINDS[word] ?? 'warn', count])]);
+  if (!groups.length) return h('section', { class: 'card' }, h('h2', {}, 'Fleet'), h('p', { class: 'quiet' }, 'No device has connected yet. ', h('a', { href: 'waiting' }, 'Connect one')));
+  const link = (family, word) => page('devices', { family, state: word === 'ready' || word === 'away' ? word : 'other' });
+  return h('section', { class: 'card' }, h('h2', {}, 'Fleet'), map('Devices by family and state', groups, link));
 }
 
 function activity(minutes) {
@@ -71,7 +79,7 @@ live(['devices', 'calls', 'approvals'], async () => {
   const open = [...document.querySelectorAll('#content details')].map((one) => one.open);
   show(problems.map((text) => h('p', { class: 'problem', role: 'alert' }, text)),
     h('div', { class: 'cards' }, fleet(overview.states), activity(overview.minutes), speed(overview.minutes), waits(overview)),
-    failures(overview.failures), h('section', { class: 'card' }, h('h2', {}, 'Gateway'),
+    fleetMap(overview.fleet), failures(overview.failures), h('section', { class: 'card' }, h('h2', {}, 'Gateway'),
       facts([['Version', overview.version], ['Tools', overview.tools],
         ['Families', Object.entries(overview.families).map(([family, count]) => h('span', { class: 'tag' }, `${family} ${count}`))]])));
   document.querySelectorAll('#content details').forEach((one, place) => { one.open = open[place] ?? false; });

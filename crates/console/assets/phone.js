@@ -1,12 +1,13 @@
 // A phone's screen: pictures one after another, and one call for each gesture.
 
-import { action, foreign, h, isAdmin, page, parameters, say, show, svg, visible } from './dom.js';
-import { call } from './gateway.js';
-import './live.js';
-import { pictureAddress } from './result.js';
+import { action, carefully, foreign, h, isAdmin, ownName, page, parameters, say, show, svg, visible } from './dom.js';
+import { call, get, post } from './gateway.js';
+import { live, whenOver } from './live.js';
 
 const id = parameters().get('id') ?? '';
-const PAUSE = 700;
+const path = `devices/${encodeURIComponent(id)}`;
+// Between two pictures; the gateway answers when the screen has changed.
+const PAUSE = 100;
 const picture = h('img', { alt: 'The screen of the phone', draggable: 'false', tabindex: '0' });
 const overlay = svg('svg', { 'aria-hidden': 'true', preserveAspectRatio: 'none' });
 const screen = h('div', { class: 'screen' }, picture, overlay);
@@ -21,6 +22,7 @@ const watching = h('button', { type: 'button', 'aria-pressed': 'true', onclick()
 let isLive = true;
 let isLooking = false;
 let wantsTree = true;
+let seen = '';
 let size = { width: 0, height: 0 };
 
 const failed = (error) => {
@@ -28,13 +30,19 @@ const failed = (error) => {
   problem.hidden = false;
 };
 
-async function take() {
-  const shot = await call(id, 'capture_screenshot', { max_side: 900, quality: 60 });
-  const image = shot.content.find((one) => one.type === 'image');
-  const address = image && pictureAddress(image.data);
-  if (!address) throw new Error('the phone sent no picture');
+/** The next picture that differs from the last; the gateway waits some seconds for one. The whole view is one record. */
+async function take(known) {
+  const query = new URLSearchParams({ max_side: '900', quality: '60', ...(known ? { known } : {}) });
+  const response = await fetch(`api/v1/phones/${encodeURIComponent(id)}/screen?${query}`);
+  if (response.status === 304) return;
+  if (response.status === 401) return location.assign('login');
+  if (!response.ok) {
+    const answer = await response.json().catch(() => ({}));
+    throw new Error(answer.message ?? answer.error?.error_message ?? `the gateway answered ${response.status}`);
+  }
+  seen = (response.headers.get('etag') ?? '').replaceAll('"', '');
   const before = picture.src;
-  picture.src = address;
+  picture.src = URL.createObjectURL(await response.blob());
   if (before.startsWith('blob:')) URL.revokeObjectURL(before);
   problem.hidden = true;
 }
@@ -45,12 +53,13 @@ async function look() {
   isLooking = true;
   while (isLive && !document.hidden) {
     try {
-      await take();
+      await take(seen);
       if (wantsTree) await readTree();
+      await new Promise((done) => setTimeout(done, PAUSE));
     } catch (error) {
       failed(error);
+      await new Promise((done) => setTimeout(done, 3000));
     }
-    await new Promise((done) => setTimeout(done, PAUSE));
   }
   isLooking = false;
 }
@@ -99,8 +108,10 @@ async function act(tool, args, words) {
     await call(id, tool, args);
     say(words);
     wantsTree = true;
-    await take();
-    if (!isLive) await readTree();
+    if (!isLive) {
+      await take();
+      await readTree();
+    }
   } catch (error) {
     failed(error);
   }
@@ -138,13 +149,38 @@ const type = async () => {
   words.value = '';
 };
 
+// A person works with a phone for minutes; who closes the page without releasing it blocks others for this long at most.
+const TAKE_SECONDS = 600;
+const holder = h('div', { class: 'row', 'aria-live': 'polite' });
+const reserve = async () => {
+  await post(`${path}/reserve`, { seconds: TAKE_SECONDS, purpose: 'the console' });
+  await showHolder();
+};
+
+let leaseEnds;
+/** Who has the phone to themselves, and the way to have it oneself. */
+async function showHolder() {
+  if (holder.querySelector('[data-asked]')) return;
+  const { devices } = await get('devices', { search: id });
+  const lease = devices.find((one) => one.id === id || one.name === id)?.lease;
+  leaseEnds = whenOver(lease, showHolder, leaseEnds);
+  const isMine = lease?.holder === ownName();
+  const release = action('Release', async () => { await post(`${path}/release`); await showHolder(); });
+  const takeOver = carefully('Take over', 'Press again: the holder loses the phone', async () => { await post(`${path}/break-lease`); await reserve(); });
+  const until = lease ? new Date(lease.until).toLocaleTimeString('en-GB') : '';
+  holder.replaceChildren(...(lease
+    ? [h('span', {}, isMine ? 'You have it' : ['Held by ', foreign(lease.holder)], lease.purpose && !isMine ? [' for ', foreign(lease.purpose)] : '', ` until ${until}`, lease.waiting ? `, ${lease.waiting} waiting` : ''), isMine ? release : takeOver]
+    : [h('span', { class: 'quiet' }, 'Nobody has it to themselves.'), action('Reserve for ten minutes', reserve)]).flat());
+}
+
 document.getElementById('title').replaceChildren(foreign(id));
 document.addEventListener('visibilitychange', () => { if (!document.hidden && isLive) look(); });
 if (!isAdmin()) show(h('p', { class: 'note' }, 'Looking at a screen is a call of a tool, which your role does not make.'));
 else {
-  show(h('div', { class: 'row' }, h('a', { class: 'button', href: page('device', { id }) }, 'All its tools'), watching, h('span', { class: 'quiet' }, 'Each picture and each gesture is a call in the audit.')), problem,
+  show(h('div', { class: 'row' }, h('a', { class: 'button', href: page('device', { id }) }, 'All its tools'), watching, h('span', { class: 'quiet' }, 'The audit has one record for this view, and one for each gesture.')), holder, problem,
     h('div', { class: 'phone' }, h('div', { class: 'form' }, screen, h('div', { class: 'row' }, keys),
       h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); type(); } }, h('label', {}, 'Text for the focused field', words), h('button', { type: 'submit' }, 'Type'))),
     h('section', { class: 'card' }, h('h2', {}, 'On the screen'), h('p', { class: 'hint' }, 'Point at an element to see where it is; press it to tap its middle.'), elements)));
+  live(['devices', 'calls'], showHolder);
   readSize().then(look).catch(failed);
 }

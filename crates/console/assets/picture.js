@@ -30,6 +30,20 @@ export function strip(sentence, parts) {
     })));
 }
 
+/** One square for each device, or for so many of them, by family; `groups` is [family, [[state, kind, count]]]. */
+export function map(sentence, groups, link) {
+  const most = Math.max(1, ...groups.map(([, states]) => states.reduce((sum, [, , count]) => sum + count, 0)));
+  const each = Math.ceil(most / 240);
+  return h('div', { class: 'map', role: 'group', 'aria-label': sentence }, groups.map(([family, states]) => h('div', { class: 'map-group' },
+    h('h3', {}, family),
+    states.map(([word, kind, count]) => {
+      const squares = Math.ceil(count / each);
+      const columns = Math.min(24, squares);
+      const cells = Array.from({ length: squares }, (_, place) => svg('rect', { class: `fill-${kind}`, x: (place % columns) * 10 + 1, y: Math.floor(place / columns) * 10 + 1, width: 8, height: 8, rx: 2 }));
+      return h('a', { class: 'map-state', href: link(family, word) }, svg('svg', { viewBox: `0 0 ${columns * 10} ${Math.ceil(squares / columns) * 10}`, width: columns * 10, 'aria-hidden': 'true' }, cells), h('span', {}, `${count} ${word}`));
+    }))), each > 1 ? h('p', { class: 'hint' }, `A square is ${each} devices.`) : '');
+}
+
 export function numbers(summary, columns, rows) {
   return h('details', {}, h('summary', {}, summary), h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': summary },
     h('table', {}, h('thead', {}, h('tr', {}, columns.map((name) => h('th', { scope: 'col' }, name)))),

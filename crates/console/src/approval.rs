@@ -10,8 +10,8 @@ use maud::{Markup, html};
 use sinew_api::PersonRole;
 use sinew_front::query_pairs;
 use sinew_gateway::{ApprovalDecision, ApprovalRequest};
-use sinew_tool::Value;
 use sinew_tool::text::{clean_line, show_hidden};
+use sinew_tool::{Effect, ErrorKind, Value};
 
 use crate::ConsoleState;
 use crate::login::Form;
@@ -30,7 +30,7 @@ pub(crate) async fn show(
     let id = pairs.into_iter().find(|(key, _)| key == "id").map(|(_, id)| id).unwrap_or_default();
     match state.host.gateway.approval_request(&clean_line(&id, 32)) {
         Ok(call) => {
-            let content = waiting(&call, &session);
+            let content = waiting(&call, &session, state.host.gateway.takes_decisions_of(&session.who));
             page::plain(StatusCode::OK, "A call waits for you", "approvals", &session, &content)
         }
         Err(error) => page::plain(
@@ -46,28 +46,49 @@ pub(crate) async fn show(
     }
 }
 
-fn waiting(call: &ApprovalRequest, session: &Session) -> Markup {
+fn waiting(call: &ApprovalRequest, session: &Session, is_taken: bool) -> Markup {
     let may_decide = session.role >= PersonRole::Approver;
     html! {
         p { bdi { strong { (shown(&call.principal)) } } " wants to call a tool. Nothing is sent until you agree." }
         dl.facts {
             dt { "Device" } dd { bdi { (shown(&call.device)) } }
             dt { "Tool" } dd { code { bdi { (shown(&call.tool)) } } }
+            dt { "What it does" } dd { (effect(call.effect)) }
             dt { "Why you are asked" } dd { (shown(&call.reason)) }
         }
         h2 { "Arguments" }
         pre.arguments tabindex="0" { (arguments(&call.args)) }
-        @if may_decide {
+        @if may_decide && !is_taken {
+            p.note { "Only people who sign in with a passphrase decide here. Sign out, and sign in with yours." }
+        } @else if may_decide {
             form.decision method="post" action="approval" {
                 (page::form_token(session))
                 input type="hidden" name="id" value=(call.id);
                 button.primary name="decision" value="once" { (once(call)) }
                 button name="decision" value="ten" { "Allow for ten minutes, with any arguments" }
+                button name="decision" value="always" { (always(call)) }
                 button.danger name="decision" value="deny" { "Deny" }
             }
         } @else {
             p.quiet { "Your role only looks. An approver or an administrator decides." }
         }
+    }
+}
+
+fn effect(effect: Option<Effect>) -> &'static str {
+    match effect {
+        Some(Effect::Read) => "It only reads.",
+        Some(Effect::Change) => "It changes something.",
+        Some(Effect::Danger) => "It can do harm.",
+        None => "Nobody said what it does.",
+    }
+}
+
+/// What "always" means.
+fn always(call: &ApprovalRequest) -> &'static str {
+    match call.effect {
+        Some(Effect::Read | Effect::Change) => "Always allow, with any arguments",
+        Some(Effect::Danger) | None => "Always allow, with these arguments",
     }
 }
 
@@ -107,15 +128,16 @@ pub(crate) async fn decide(
     let (decision, what) = match form.text("decision") {
         "once" => (ApprovalDecision::Once, "Allowed"),
         "ten" => (ApprovalDecision::For(TEN_MINUTES), "Allowed for ten minutes"),
+        "always" => (ApprovalDecision::Always, "Always allowed"),
         "deny" => (ApprovalDecision::Deny, "Denied"),
         _ => {
-            let content = html! { p { "Choose one of the three buttons." } };
+            let content = html! { p { "Choose one of the buttons." } };
             return plain(StatusCode::BAD_REQUEST, "Nothing was decided", &content);
         }
     };
     let id = clean_line(form.text("id"), 32);
     let more = html! { p { a href="approvals" { "Calls that wait" } } };
-    match state.host.gateway.decide_approval(&session.who, &id, decision) {
+    match state.host.gateway.decide_approval(&session.who, "console", &id, decision) {
         Ok(call) => plain(
             StatusCode::OK,
             what,
@@ -124,6 +146,9 @@ pub(crate) async fn decide(
                 (more)
             },
         ),
+        Err(error) if error.kind == ErrorKind::PermissionDenied => {
+            plain(StatusCode::FORBIDDEN, "Nothing was decided", &html! { p { (error.message) } (more) })
+        }
         Err(error) => plain(StatusCode::CONFLICT, "Nothing was decided", &html! { p { (error.message) } (more) }),
     }
 }

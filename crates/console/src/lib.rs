@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{any, get, post};
-use sinew_api::{CreatedPerson, LoginLink, NewPerson, Person};
+use sinew_api::{CreatedPerson, LoginLink, NewPerson, Person, PersonLogin, PersonRole};
 use sinew_front::{ConsoleHost, ConsolePages};
 use sinew_gateway::Principal;
 use sinew_tool::{BoxFuture, ToolError};
@@ -39,6 +39,18 @@ sinew_tool::settings! {
         /// IP addresses of reverse proxies. Only their `X-Forwarded-Host`, `X-Forwarded-Proto` and `X-Forwarded-For`
         /// headers are believed.
         pub trusted_proxy: Vec<String> = Vec::new(), check browser::check_addresses;
+        /// Address that is called when a call begins to wait for a person, with a link to its page; see
+        /// `docs/console.md`.
+        pub webhook: Option<String> = None, check check_webhook;
+    }
+}
+
+fn check_webhook(address: &Option<String>) -> Result<(), String> {
+    match address {
+        Some(address) if !address.starts_with("https://") && !address.starts_with("http://") => {
+            Err("is not a web address; expected for example https://ntfy.example/topic".to_owned())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -47,13 +59,14 @@ pub struct Console {
     settings: Arc<ConsoleSettings>,
     people: Arc<PeopleFile>,
     sessions: Arc<Sessions>,
+    attempts: Arc<login::Attempts>,
 }
 
 impl Console {
     /// People are kept in the state directory.
     pub fn open(settings: ConsoleSettings, state: &Path) -> std::io::Result<Console> {
         let people = Arc::new(PeopleFile::open(state.join("people.json"))?);
-        Ok(Console { settings: Arc::new(settings), people, sessions: Arc::default() })
+        Ok(Console { settings: Arc::new(settings), people, sessions: Arc::default(), attempts: Arc::default() })
     }
 }
 
@@ -63,7 +76,7 @@ struct ConsoleState {
     settings: Arc<ConsoleSettings>,
     people: Arc<PeopleFile>,
     sessions: Arc<Sessions>,
-    attempts: login::Attempts,
+    attempts: Arc<login::Attempts>,
     changes: stream::Changes,
 }
 
@@ -75,7 +88,7 @@ impl ConsolePages for Console {
             settings: self.settings.clone(),
             people: self.people.clone(),
             sessions: self.sessions.clone(),
-            attempts: login::Attempts::default(),
+            attempts: self.attempts.clone(),
         });
         let inside = page::PAGES.iter().fold(Router::new(), |router, page| {
             router.route(&page.path(), get(move |state, session| page::shell(page, state, session)))
@@ -105,18 +118,22 @@ impl ConsolePages for Console {
         self.people.list()
     }
 
+    fn check_person(&self, login: PersonLogin) -> BoxFuture<'_, Result<(Principal, PersonRole), ToolError>> {
+        Box::pin(login::check_person(&self.people, &self.attempts, login))
+    }
+
     fn add_person(&self, person: NewPerson) -> BoxFuture<'_, Result<CreatedPerson, ToolError>> {
         Box::pin(async move {
             let created = self.people.add(person).await?;
             // The passphrase or the role of somebody who was known may have changed.
-            self.sessions.end_of(&people::caller_id(&created.about.name));
+            self.sessions.end_of(&Principal::person(&created.about.name).id);
             Ok(created)
         })
     }
 
     fn remove_person(&self, name: &str) -> Result<Person, ToolError> {
         let removed = self.people.remove(name)?;
-        self.sessions.end_of(&people::caller_id(&removed.name));
+        self.sessions.end_of(&Principal::person(&removed.name).id);
         Ok(removed)
     }
 }

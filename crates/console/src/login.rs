@@ -1,7 +1,7 @@
 //! Signing in and out. The pages work without scripts, except for the link with a code.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use http::{HeaderMap, Response, StatusCode, header};
 use maud::html;
-use sinew_api::PersonRole;
+use sinew_api::{PersonLogin, PersonRole};
 use sinew_front::query_pairs;
 use sinew_gateway::{Principal, Role};
-use sinew_tool::{ErrorKind, json, network_of};
+use sinew_tool::{ErrorKind, ToolError, json, network_of};
 use tokio::time::Instant;
 
 use crate::ConsoleState;
 use crate::browser::Browser;
 use crate::guard::{find_session, problem};
 use crate::page::{self, LoginPage};
-use crate::people;
+use crate::people::PeopleFile;
 use crate::sessions::Session;
 
 /// Bytes of a form; a passphrase and a token are short.
@@ -52,6 +52,27 @@ impl Attempts {
             oldest.and_then(|oldest| attempts.remove(&oldest));
         }
         attempts.entry(network).or_default().push(Instant::now());
+    }
+}
+
+/// Guesses that come with a token, from wherever; they are counted together.
+const WITH_TOKENS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// Somebody who shows a passphrase besides a token.
+pub(crate) async fn check_person(
+    people: &PeopleFile,
+    attempts: &Attempts,
+    login: PersonLogin,
+) -> Result<(Principal, PersonRole), ToolError> {
+    if attempts.are_spent(WITH_TOKENS) {
+        return Err(ToolError::new(ErrorKind::Busy, "too many wrong passphrases; try again in a minute"));
+    }
+    match people.check(&login.name, &login.passphrase).await {
+        Some(person) => Ok((Principal::person(&person.name), person.role)),
+        None => {
+            attempts.count(WITH_TOKENS);
+            Err(ToolError::new(ErrorKind::PermissionDenied, "the name or the passphrase is wrong"))
+        }
     }
 }
 
@@ -135,7 +156,7 @@ async fn check(state: &ConsoleState, form: &Form) -> LoginAttempt {
         return LoginAttempt { by: "token", found: found.and_then(administrator) };
     }
     let found = state.people.check(form.text("name").trim(), form.text("passphrase")).await;
-    let found = found.map(|person| (people::caller(&person.name), person.role));
+    let found = found.map(|person| (Principal::person(&person.name), person.role));
     LoginAttempt { by: "passphrase", found: found.ok_or("the name or the passphrase is wrong") }
 }
 

@@ -118,7 +118,7 @@ fn frame(current: &str, session: &Session, content: &Markup) -> Markup {
                 button type="submit" { "Sign out" }
             }
         }
-        main id="main" tabindex="-1" data-role=(session.role.word()) { (content) }
+        main id="main" tabindex="-1" data-role=(session.role.word()) data-name=(session.who.name) { (content) }
         p.visually-hidden id="status" role="status" {}
     }
 }

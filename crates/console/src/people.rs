@@ -1,7 +1,7 @@
 //! People who sign in with a passphrase. Of a passphrase only its hash is kept.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,8 +10,7 @@ use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use serde::{Deserialize, Serialize};
 use sinew_api::{CreatedPerson, NewPerson, Person, PersonRole};
-use sinew_gateway::{Principal, Role};
-use sinew_policy::CallerKind;
+use sinew_gateway::private_files::write_private_synced;
 use sinew_tool::text::clean_line;
 use sinew_tool::{ErrorKind, ToolError, json};
 use tokio::sync::Semaphore;
@@ -47,16 +46,6 @@ struct KnownPerson {
 #[derive(Default, Serialize, Deserialize)]
 struct PeopleDocument {
     people: Vec<KnownPerson>,
-}
-
-/// The id of a person as a caller; no token has one like it.
-pub(crate) fn caller_id(name: &str) -> String {
-    format!("person:{}", name.to_lowercase())
-}
-
-/// A person as a caller. What the role permits is checked at the routes of the console, which is the only way in.
-pub(crate) fn caller(name: &str) -> Principal {
-    Principal { id: caller_id(name), kind: CallerKind::Person, ..Principal::new(name, Role::Admin) }
 }
 
 impl PeopleFile {
@@ -164,7 +153,7 @@ impl PeopleFile {
 
     fn write(&self, people: &[KnownPerson]) -> Result<(), ToolError> {
         let text = json!({"people": people}).to_string();
-        write_private(&self.path, &text).map_err(|error| {
+        write_private_synced(&self.path, text.as_bytes()).map_err(|error| {
             let message = format!("cannot write {}: {error}; nothing was changed", self.path.display());
             ToolError::new(ErrorKind::Internal, message)
         })
@@ -183,20 +172,6 @@ impl KnownPerson {
     fn is_called(&self, name: &str) -> bool {
         self.name.to_lowercase() == name.to_lowercase()
     }
-}
-
-/// Replaces the file in one step.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    use std::io::Write as _;
-    let new = path.with_extension("json.new");
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&new, path)
 }
 
 fn check_name(name: &str) -> Result<(), ToolError> {

@@ -12,13 +12,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sinew_api::{
-    Accept, ApprovalVerdict, Approvals, Approve, Audit, BrokerPresences, CallRequest, CallResult, CheckPolicy,
-    CreatedToken, Decide, Devices, Effects, Explain, GatewayStatus, Journal, Labels, NewToken, Pin, PolicyWarning,
-    PolicyWarnings, RecordJournal, Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
+    Accept, Approve, Audit, BrokerPresences, CallRequest, CallResult, CheckPolicy, CreatedToken, Devices, Effects,
+    Explain, GatewayStatus, Journal, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings, RecordJournal, Rename,
+    RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
 };
-use sinew_gateway::{
-    ApprovalDecision, AuditFilter, Follow, IfTaken, Label, Principal, Request as Call, Role, Shape, Update,
-};
+use sinew_gateway::{AuditFilter, Follow, IfTaken, Label, Principal, Request as Call, Role, Shape, Update};
 use sinew_policy::{PolicyProblem, PolicySettings};
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::settings::Setting;
@@ -36,9 +34,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(55);
 
 /// Whoever records asks again before it is over.
 const LONGEST_RECORDING_S: u64 = 60;
-
-/// A day: an approval that lasts longer belongs into the policy.
-const MAX_APPROVAL_S: u64 = 86_400;
 
 /// The caller that the guard has authenticated.
 pub(crate) struct Authenticated(pub(crate) Arc<Principal>);
@@ -64,11 +59,11 @@ impl<S: Sync> FromRequestParts<S> for Query {
 }
 
 impl Query {
-    fn text(&self, key: &str) -> Option<&str> {
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(name, value)| name == key && !value.is_empty()).map(|(_, value)| value.as_str())
     }
 
-    fn number(&self, key: &str) -> Result<Option<u64>, ToolError> {
+    pub(crate) fn number(&self, key: &str) -> Result<Option<u64>, ToolError> {
         let parse = |text: &str| {
             let wrong = || format!("`{key}` must be a whole number of 0 or more, not `{text}`");
             text.parse().map_err(|_| ToolError::new(ErrorKind::InvalidArguments, wrong()))
@@ -254,7 +249,7 @@ pub(crate) async fn call(
     Authenticated(who): Authenticated,
     request: Request,
 ) -> Response<Body> {
-    let door = request.extensions().get::<Door>().map_or("api", |door| door.0);
+    let door = Door::of(&request);
     let has_stream = request.headers().get(header::ACCEPT).is_some_and(|wanted| wanted == live_call::LINES);
     let wanted: CallRequest = match body(&front, request).await {
         Ok(wanted) => wanted,
@@ -460,39 +455,6 @@ pub(crate) async fn record_journal(State(front): State<Arc<FrontState>>, request
 /// Whether the audit is as it was written.
 pub(crate) async fn verify_audit(State(front): State<Arc<FrontState>>) -> Response<Body> {
     answer(front.gateway.verify_audit().await.map(to_api::audit_check))
-}
-
-/// The calls that wait for a person.
-pub(crate) async fn approvals(State(front): State<Arc<FrontState>>) -> Response<Body> {
-    let waiting = front.gateway.approval_requests();
-    answer(Ok(Approvals { approvals: waiting.into_iter().map(to_api::short_waiting_call).collect() }))
-}
-
-pub(crate) async fn approval(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
-    answer(front.gateway.approval_request(&id).map(to_api::waiting_call))
-}
-
-pub(crate) async fn decide(
-    State(front): State<Arc<FrontState>>,
-    Authenticated(who): Authenticated,
-    Path(id): Path<String>,
-    request: Request,
-) -> Response<Body> {
-    let decided = async {
-        let decision = match body(&front, request).await? {
-            Decide { decision: ApprovalVerdict::Deny, .. } => ApprovalDecision::Deny,
-            Decide { for_s: None, .. } => ApprovalDecision::Once,
-            Decide { for_s: Some(seconds @ 1..=MAX_APPROVAL_S), .. } => {
-                ApprovalDecision::For(Duration::from_secs(seconds))
-            }
-            Decide { .. } => {
-                let message = format!("`for_s` must be from 1 to {MAX_APPROVAL_S} seconds");
-                return Err(ToolError::new(ErrorKind::InvalidArguments, message));
-            }
-        };
-        front.gateway.decide_approval(&who, &id, decision).map(to_api::waiting_call)
-    };
-    answer(decided.await)
 }
 
 /// What each tool does.

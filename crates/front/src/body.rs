@@ -102,6 +102,20 @@ pub(crate) fn too_slow() -> Response<Body> {
     response
 }
 
+/// Reads what is left of a body, within the same limits.
+pub(crate) async fn discard_rest(body: &mut Body) {
+    let discarding = async {
+        let mut left = DISCARDED;
+        while let Some(Ok(frame)) = body.frame().await {
+            match left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) {
+                Some(less) => left = less,
+                None => return,
+            }
+        }
+    };
+    let _ = timeout(READ_TIME, discarding).await;
+}
+
 async fn discard(mut body: Body, scanner: &mut IdScanner) {
     let discarding = async {
         let mut left = DISCARDED;

@@ -12,17 +12,17 @@ use futures_util::stream::FuturesUnordered;
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, ErrorData, InputRequiredResult,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestMetaObject, SealOptions,
-    ServerRequest,
+    LoggingMessageNotificationParam, MetaObject, ProgressNotificationParam, ProgressToken, RequestMetaObject,
+    SealOptions, ServerRequest,
 };
 use rmcp::service::{Peer, RequestContext, ServiceError};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sinew_gateway::{Principal, Request, Shape};
 use sinew_tool::{Answer, Args, Digest, ErrorKind, Outcome, Question, ToolError};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-use crate::caller::{self, Answers, CallerMessage, CapabilitySource, ClientCaller};
+use crate::caller::{self, Answers, CallerMessage, CapabilitySource, CarriedRounds, ClientCaller};
 use crate::mcp::{Mcp, is_modern};
 use crate::revision::Revision;
 use crate::state::FrontState;
@@ -49,7 +49,7 @@ pub(crate) async fn call(
     } else {
         let client = CapabilitySource::Handshake(cx.peer.clone());
         let (level, lease) = (Some(mcp.session.level()), lease_of(&cx.meta));
-        let caller = ClientCaller::new(client, token.is_some(), level, Answers::new());
+        let caller = ClientCaller::new(client, token.is_some(), level, CarriedRounds::default(), Answers::new());
         ToolCall { lease, ..ToolCall::new(who, params, caller, revision) }
     };
     let (caller, who) = (tool_call.caller.clone(), tool_call.who.clone());
@@ -114,20 +114,20 @@ impl ToolCall {
         who: Arc<Principal>,
         mut params: CallToolRequestParams,
     ) -> Result<ToolCall, ErrorData> {
-        let mut given = Answers::new();
+        let mut carried = CarriedRounds::default();
         if let Some(state) = params.request_state.take() {
             let binding = binding(&who, &params.name, params.arguments.as_ref());
             let opened = front.sealer().and_then(|sealer| sealer.open_json_with(&state, &binding));
-            given = opened.map_err(|error| {
+            carried = opened.map_err(|error| {
                 let message = format!("`requestState`: {error}; send it back unchanged, or call again without it");
                 ErrorData::invalid_params(message, None)
             })?;
         }
-        given.extend(params.input_responses.take().unwrap_or_default());
+        let sent = params.input_responses.take().unwrap_or_default().into_iter().collect();
         let meta = params.meta.take().unwrap_or_default();
         let progress = meta.get_progress_token().is_some();
         let (level, lease) = (meta.log_level().map(translate::from_level), lease_of(&meta));
-        let caller = ClientCaller::new(CapabilitySource::Request(meta), progress, level, given);
+        let caller = ClientCaller::new(CapabilitySource::Request(meta), progress, level, carried, sent);
         Ok(ToolCall { lease, ..ToolCall::new(who, params, caller, Revision::July2026) })
     }
 
@@ -142,6 +142,7 @@ impl ToolCall {
             budget: None,
             door: endpoint,
             lease: self.lease.clone(),
+            is_plain: false,
         }
     }
 
@@ -170,11 +171,13 @@ impl ToolCall {
     fn unfinished(&self, front: &FrontState, error: &ToolError) -> Option<Result<CallToolResponse, ErrorData>> {
         match error.kind {
             ErrorKind::InputRequired => {
-                let (open, used) = self.caller.open_rounds()?;
+                let (open, carried) = self.caller.open_rounds()?;
                 Some(match caller::input_requests(&open) {
-                    Ok(requests) => self
-                        .seal(front, &used)
-                        .map(|state| InputRequiredResult::new(Some(requests), Some(state)).into()),
+                    Ok(requests) => self.seal(front, &carried).map(|state| {
+                        let mut asked = InputRequiredResult::new(Some(requests), Some(state));
+                        asked.meta = carried.run.map(|run| run_meta(&run));
+                        asked.into()
+                    }),
                     Err(error) => translate::to_failure(&error, true, self.revision).map(Into::into),
                 })
             }
@@ -186,12 +189,17 @@ impl ToolCall {
         }
     }
 
-    fn seal(&self, front: &FrontState, used: &Answers) -> Result<String, ErrorData> {
+    fn seal(&self, front: &FrontState, carried: &CarriedRounds) -> Result<String, ErrorData> {
         let binding = binding(&self.who, &self.tool, Some(&self.args));
         let options = SealOptions::new().associated_data(&binding).ttl(ANSWER_TIME);
         let fault = |error| ErrorData::internal_error(format!("the state of the call cannot be sealed: {error}"), None);
-        front.sealer().and_then(|sealer| sealer.seal_json_with(used, &options)).map_err(fault)
+        front.sealer().and_then(|sealer| sealer.seal_json_with(carried, &options)).map_err(fault)
     }
+}
+
+/// By which a client can ask about a run that waits for its answer, or end it.
+fn run_meta(run: &str) -> MetaObject {
+    MetaObject([("sinew/run".to_owned(), json!({"id": run}))].into_iter().collect())
 }
 
 /// What the state of an unfinished call is bound to: other callers cannot use it, nor can it be used with another tool

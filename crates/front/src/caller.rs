@@ -12,12 +12,21 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, ElicitationCapability, InputRequests, RequestMetaObject};
 use rmcp::service::Peer;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sinew_tool::{Answer, BoxFuture, Caller, ErrorKind, LogLevel, Question, ToolError};
+use sinew_tool::{
+    Answer, BoxFuture, Caller, Consent, ConsentRequest, ConsentWay, ErrorKind, LogLevel, Question, ToolError,
+};
 use tokio::sync::{Notify, oneshot};
 
 /// Messages of a device beyond this many are dropped until the client has read some.
 const QUEUE: usize = 256;
+
+/// In front of the keys of the gateway's own questions. No device asks under such a key, and nothing that a client sends
+/// under one is an answer to a device.
+const OWN_KEYS: &str = "sinew/";
+/// The key of the question about a call that waits for approval.
+const APPROVAL_KEY: &str = "sinew/approval";
 
 type Questions = BTreeMap<String, Question>;
 pub(crate) type Answers = BTreeMap<String, Answer>;
@@ -108,6 +117,18 @@ fn above(number: f64) -> f64 {
     (number + ProgressReports::STEP).max(number.next_up())
 }
 
+/// What a client without a connection carries from one round of a call to the next.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct CarriedRounds {
+    /// The answers that were used so far. A run that waits has taken its own already.
+    pub(crate) answers: Answers,
+    /// The run that waits.
+    pub(crate) run: Option<String>,
+    /// The approval that the client asks its user about.
+    pub(crate) approval: Option<String>,
+}
+
 /// Questions and answers over several rounds of one call.
 #[derive(Default)]
 struct Rounds {
@@ -116,17 +137,38 @@ struct Rounds {
     /// Those that the device asked for, in this round or before.
     used: Answers,
     open: Questions,
+    /// The run that an earlier round left waiting, and that which this one leaves so.
+    continued: Option<String>,
+    parked: Option<String>,
+    /// The approval that this client was asked about in an earlier round: only the gateway seals its id.
+    resumed: Option<String>,
+    /// What the client says about it.
+    consent: Option<Answer>,
+    /// The approval that it is asked about now.
+    asked: Option<String>,
+}
+
+impl Rounds {
+    /// `sent` is what the client sends with this round, asked or not.
+    fn new(carried: CarriedRounds, mut sent: Answers) -> Rounds {
+        let CarriedRounds { answers: mut given, run: continued, approval: resumed } = carried;
+        let consent = sent.remove(APPROVAL_KEY).filter(|_| resumed.is_some());
+        given.extend(sent);
+        given.retain(|key, _| !key.starts_with(OWN_KEYS));
+        Rounds { given, continued, resumed, consent, ..Rounds::default() }
+    }
 }
 
 impl ClientCaller {
-    /// `given` are the answers that a client without a connection sent from earlier rounds.
+    /// `carried` is what a client without a connection sent from earlier rounds.
     pub(crate) fn new(
         client: CapabilitySource,
         progress: bool,
         level: Option<LogLevel>,
-        given: Answers,
+        carried: CarriedRounds,
+        sent: Answers,
     ) -> ClientCaller {
-        let rounds = Rounds { given, ..Rounds::default() };
+        let rounds = Rounds::new(carried, sent);
         let state = Mutex::new(CallerState { rounds, ..CallerState::default() });
         ClientCaller { client, progress, level, state, queued: Notify::new() }
     }
@@ -157,11 +199,46 @@ impl ClientCaller {
         CallerMessage::Progress { progress, total, message: Some(format!("still running after {} s", time.as_secs())) }
     }
 
-    /// After the call: the open questions and the answers that were used, if the client may repeat the call.
-    pub(crate) fn open_rounds(&self) -> Option<(Questions, Answers)> {
-        let mut state = self.state();
-        let rounds = &mut state.rounds;
-        (!rounds.open.is_empty()).then(|| (std::mem::take(&mut rounds.open), std::mem::take(&mut rounds.used)))
+    /// After the call: the open questions and what the next round needs, if the client may repeat the call.
+    pub(crate) fn open_rounds(&self) -> Option<(Questions, CarriedRounds)> {
+        let rounds = std::mem::take(&mut self.state().rounds);
+        let answers = if rounds.parked.is_some() { Answers::new() } else { rounds.used };
+        (!rounds.open.is_empty())
+            .then(|| (rounds.open, CarriedRounds { answers, run: rounds.parked, approval: rounds.asked }))
+    }
+
+    /// Asks about an approval over the connection, or with the answer to a call that is then repeated.
+    async fn ask_consent(&self, request: &ConsentRequest) -> Consent {
+        let message = request.message.clone();
+        let question = match &request.way {
+            ConsentWay::Form => Question::Form { message, schema: json!({"type": "object", "properties": {}}) },
+            ConsentWay::Page(url) => Question::Page { message, url: url.clone() },
+        };
+        if missing_capability(&question, &self.client.capabilities()).is_some() {
+            return Consent::Waits;
+        }
+        let answer = if self.is_modern() {
+            let mut state = self.state();
+            let rounds = &mut state.rounds;
+            if rounds.resumed.as_deref() != Some(&request.approval) {
+                rounds.asked = Some(request.approval.clone());
+                rounds.open.insert(APPROVAL_KEY.to_owned(), question);
+                return Consent::Repeats;
+            }
+            rounds.consent.take()
+        } else {
+            let (reply, answers) = oneshot::channel();
+            let questions = Questions::from([(format!("{OWN_KEYS}{}", request.approval), question)]);
+            self.push(CallerMessage::Ask { questions, reply });
+            answers.await.ok().and_then(Result::ok).and_then(|answers| answers.into_values().next())
+        };
+        let action = answer.as_ref().and_then(|answer| answer.get("action")).and_then(Value::as_str);
+        match (&request.way, action) {
+            (ConsentWay::Form, Some("accept")) => Consent::Accepted,
+            (ConsentWay::Form, Some("decline")) => Consent::Declined,
+            // Who opened the page or not, the decision is made there.
+            _ => Consent::Waits,
+        }
     }
 
     /// After the call: the capability that the client should have declared.
@@ -196,8 +273,24 @@ impl ClientCaller {
 }
 
 impl Caller for ClientCaller {
+    fn consent<'a>(&'a self, request: &'a ConsentRequest) -> BoxFuture<'a, Consent> {
+        Box::pin(self.ask_consent(request))
+    }
+
+    fn resumed_approval(&self) -> Option<String> {
+        self.state().rounds.resumed.clone()
+    }
+
     fn repeats_calls(&self) -> bool {
         self.is_modern()
+    }
+
+    fn parked(&self, run: &str) {
+        self.state().rounds.parked = Some(run.to_owned());
+    }
+
+    fn continues(&self) -> Option<String> {
+        self.state().rounds.continued.clone()
     }
 
     fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
@@ -226,6 +319,12 @@ impl Caller for ClientCaller {
 
     fn ask(&self, questions: Questions) -> BoxFuture<'_, Result<Answers, ToolError>> {
         Box::pin(async move {
+            if let Some(key) = questions.keys().find(|key| key.starts_with(OWN_KEYS)) {
+                let message = format!(
+                    "the device asks under the key `{key}`; keys that begin with `{OWN_KEYS}` are the gateway's"
+                );
+                return Err(ToolError::new(ErrorKind::BadAnswer, message));
+            }
             self.check_capabilities(&questions)?;
             if !self.is_modern() {
                 let (reply, answers) = oneshot::channel();
@@ -259,8 +358,12 @@ impl Caller for ClientCaller {
 pub(crate) fn fits(question: &Question, answer: &Answer) -> bool {
     let action = answer.get("action").and_then(Value::as_str);
     match question {
-        Question::Form { .. } => match action {
-            Some("accept") => answer.get("content").is_some_and(Value::is_object),
+        Question::Form { schema, .. } => match action {
+            // Of a form without fields some clients send no content.
+            Some("accept") => match answer.get("content") {
+                None => schema["properties"].as_object().is_some_and(serde_json::Map::is_empty),
+                Some(content) => content.is_object(),
+            },
             other => matches!(other, Some("decline" | "cancel")),
         },
         Question::Page { .. } => matches!(action, Some("accept" | "decline" | "cancel")),

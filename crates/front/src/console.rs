@@ -9,8 +9,9 @@ use axum::body::Body;
 use axum::extract::{MatchedPath, Path, Request, State};
 use axum::middleware::Next;
 use http::{Response, StatusCode};
-use sinew_api::{CreatedPerson, LoginLink, NewPerson, People, Person, PersonRole};
+use sinew_api::{CreatedPerson, LoginLink, NewPerson, People, Person, PersonLogin, PersonRole};
 use sinew_gateway::{Gateway, Principal};
+use sinew_policy::CallerKind;
 use sinew_tool::{BoxFuture, ErrorKind, ToolError, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -29,6 +30,8 @@ pub trait ConsolePages: Send + Sync {
     /// A link that signs this administrator in, once.
     fn login_link(&self, who: &Principal) -> Result<LoginLink, ToolError>;
     fn people(&self) -> Vec<Person>;
+    /// Who this is, where name and passphrase are right. Guesses are limited.
+    fn check_person(&self, login: PersonLogin) -> BoxFuture<'_, Result<(Principal, PersonRole), ToolError>>;
     fn add_person(&self, person: NewPerson) -> BoxFuture<'_, Result<CreatedPerson, ToolError>>;
     /// Ends their sessions too.
     fn remove_person(&self, name: &str) -> Result<Person, ToolError>;
@@ -53,6 +56,13 @@ pub struct PeerAddress(pub IpAddr);
 /// The endpoint that a call is recorded with, where it is not the API.
 #[derive(Clone, Copy)]
 pub(crate) struct Door(pub(crate) &'static str);
+
+impl Door {
+    /// The name of the endpoint in the audit.
+    pub(crate) fn of(request: &Request) -> &'static str {
+        request.extensions().get::<Door>().map_or("api", |door| door.0)
+    }
+}
 
 pub(crate) fn is_console_path(path: &str) -> bool {
     path == "/" || path.strip_prefix(FOLDER).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -108,7 +118,7 @@ async fn check_role(request: Request, next: Next) -> Response<Body> {
     }
 }
 
-fn pages(front: &FrontState) -> Result<&dyn ConsolePages, ToolError> {
+pub(crate) fn pages(front: &FrontState) -> Result<&dyn ConsolePages, ToolError> {
     let off = || ToolError::new(ErrorKind::Unsupported, "this gateway has no console; set `enabled` in `[console]`");
     front.console.as_deref().ok_or_else(off)
 }
@@ -125,8 +135,15 @@ pub(crate) async fn add_person(
     let added = async {
         let person: NewPerson = body(&front, request).await?;
         let details = json!({"name": person.name, "role": person.role.word()});
-        let added = pages(&front)?.add_person(person).await;
-        Change { what: "add_person", device: None, details }.record(&front, &who, || added)
+        let caller = Principal::person(&person.name);
+        let added = match may_manage_people(&front, &who) {
+            Ok(()) => pages(&front)?.add_person(person).await,
+            Err(error) => Err(error),
+        };
+        let added = Change { what: "add_person", device: None, details }.record(&front, &who, || added)?;
+        // Somebody of the same name may be another person.
+        front.gateway.forget_caller(&caller);
+        Ok(added)
     };
     answer(added.await)
 }
@@ -137,7 +154,28 @@ pub(crate) async fn remove_person(
     Path(name): Path<String>,
 ) -> Response<Body> {
     let change = Change { what: "remove_person", device: None, details: json!({"name": name}) };
-    answer(change.record(&front, &who, || pages(&front)?.remove_person(&name)))
+    answer(change.record(&front, &who, || {
+        may_manage_people(&front, &who)?;
+        let removed = pages(&front)?.remove_person(&name)?;
+        front.gateway.forget_caller(&Principal::person(&removed.name));
+        Ok(removed)
+    }))
+}
+
+/// Where only people decide about calls, only people say who they are; else a token would make itself one. The first
+/// who may decide are added with a token.
+fn may_manage_people(front: &FrontState, who: &Principal) -> Result<(), ToolError> {
+    let has_deciders = || front.console.as_deref().is_some_and(|pages| pages.people().iter().any(is_decider));
+    if !front.gateway.needs_passphrase() || who.kind == CallerKind::Person || !has_deciders() {
+        return Ok(());
+    }
+    let message = "with `approvals = \"passphrase\"` people are managed by an administrator who signed in to the console \
+                   with a passphrase";
+    Err(ToolError::new(ErrorKind::PermissionDenied, message))
+}
+
+fn is_decider(person: &Person) -> bool {
+    person.role >= PersonRole::Approver
 }
 
 pub(crate) async fn login_link(

@@ -31,7 +31,9 @@ use crate::guard::{self, Guard};
 use crate::stall::StallTimeout;
 use crate::state::FrontState;
 use crate::upgrade::{self, UpgradeState};
-use crate::{Front, TlsIdentity, api, leases, overview, reply, rest, servers, stdio};
+use crate::{
+    Front, TlsIdentity, api, cluster, decisions, leases, overview, phones, reply, rest, routines, servers, stdio,
+};
 
 /// A connection that sends nothing for this long is closed, whether it is slow or idle.
 const IDLE: Duration = Duration::from_secs(75);
@@ -115,6 +117,8 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::Reserve => post(leases::reserve),
         Operation::Release => post(leases::release),
         Operation::BreakLease => post(leases::break_lease),
+        Operation::PhoneScreen => get(phones::screen),
+        Operation::InstallApp => post(phones::install),
         Operation::Changes => get(api::changes),
         Operation::Pin => post(api::pin),
         Operation::Unpin => post(api::unpin),
@@ -132,6 +136,7 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::RemoveServer => delete(servers::remove),
         Operation::FindServers => get(servers::find),
         Operation::ApproveServer => post(servers::approve),
+        Operation::Cluster => get(cluster::cluster),
         Operation::Tools => get(api::tools),
         Operation::Call => post(api::call),
         Operation::Events => get(api::events),
@@ -142,10 +147,14 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::Audit => get(api::audit),
         Operation::Journal => get(api::journal),
         Operation::RecordJournal => post(api::record_journal),
+        Operation::DraftRoutine => post(routines::draft),
+        Operation::SaveRoutine => post(routines::save),
         Operation::VerifyAudit => get(api::verify_audit),
-        Operation::Approvals => get(api::approvals),
-        Operation::Approval => get(api::approval),
-        Operation::Decide => post(api::decide),
+        Operation::Approvals => get(decisions::approvals),
+        Operation::Approval => get(decisions::approval),
+        Operation::Decide => post(decisions::decide),
+        Operation::Grants => get(decisions::grants),
+        Operation::RevokeGrant => delete(decisions::revoke_grant),
         Operation::Effects => get(api::effects),
         Operation::Explain => post(api::explain),
     };

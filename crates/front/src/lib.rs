@@ -12,14 +12,17 @@ mod batch;
 mod body;
 mod call;
 mod caller;
+mod cluster;
 mod conformance;
 mod connection_places;
 mod console;
 mod counted_body;
+mod decisions;
 pub mod dialout;
 pub mod echo;
 mod endpoint;
 mod fast_call;
+mod file_resources;
 mod guard;
 mod hosts;
 pub mod http;
@@ -41,12 +44,14 @@ mod message_memory;
 mod notify;
 mod outbox;
 mod overview;
+mod phones;
 mod query;
 mod refusals;
 mod reply;
 mod resources;
 mod rest;
 mod revision;
+mod routines;
 mod servers;
 mod sessions;
 mod stall;
@@ -64,10 +69,12 @@ use std::time::Duration;
 
 use sinew_gateway::Gateway;
 
+pub use cluster::ClusterView;
 pub use console::{ConsoleHost, ConsolePages, PeerAddress};
 pub use hosts::{check_origins, is_host};
 pub use listing::{ListForm, Schemas};
 pub use query::pairs as query_pairs;
+pub use routines::RoutineFiles;
 pub use servers::ServerList;
 pub use sinew_tool::lenient::repair;
 pub use tls::TlsIdentity;
@@ -81,14 +88,18 @@ pub struct Front {
     pub settings: FrontSettings,
     /// The MCP servers that the gateway calls, where it does.
     pub servers: Option<Arc<dyn ServerList>>,
+    /// The files of its routines, where it has some.
+    pub routines: Option<Arc<dyn RoutineFiles>>,
     /// The console, where there is one.
     pub console: Option<Arc<dyn ConsolePages>>,
+    /// The cluster that the gateway is a part of.
+    pub cluster: Option<Arc<dyn ClusterView>>,
 }
 
 impl Front {
-    /// Endpoints of a gateway that calls no servers and has no console.
+    /// Endpoints of a gateway that calls no servers and has no routines and no console.
     pub fn new(gateway: Gateway, settings: FrontSettings) -> Front {
-        Front { gateway, settings, servers: None, console: None }
+        Front { gateway, settings, servers: None, routines: None, console: None, cluster: None }
     }
 }
 
@@ -100,6 +111,9 @@ sinew_tool::settings! {
         pub allowed_hosts: Vec<String> = Vec::new(), check hosts::check_hosts;
         /// Further web origins whose pages may call the gateway, besides those on loopback: `https://app.example`.
         pub allowed_origins: Vec<String> = Vec::new(), check hosts::check_origins;
+        /// Address under which people and clients reach the gateway, for links: `https://sinew.example`. By default that of
+        /// the listener, where others cannot use it.
+        pub public_url: Option<String> = None, check hosts::check_public_url;
         /// Tools and resources on one page of a list.
         // Some clients read only the first page, so it should hold all tools of a home.
         pub page_size: usize = 200, within 1..=10_000;

@@ -30,7 +30,7 @@ use crate::inspect::MessageError;
 use crate::listing::{self, ListForm};
 use crate::revision::Revision;
 use crate::state::FrontState;
-use crate::{call, notify, resources, translate};
+use crate::{call, file_resources, notify, resources, translate};
 
 /// How long a client may cache a list unless it is notified of a change.
 pub(crate) const FRESH_MS: u64 = 5_000;
@@ -231,7 +231,7 @@ impl ServerHandler for Mcp {
         cx: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let who = self.who(&cx.extensions)?;
-        let (mut result, fresh_ms) = resources::read(&self.front, &who, &request.uri).await?;
+        let (mut result, fresh_ms) = resources::read(&self.front, &who, self.endpoint, &request.uri).await?;
         (result.ttl_ms, result.cache_scope) = cache_hints(&cx, fresh_ms);
         Ok(result.into())
     }
@@ -313,7 +313,9 @@ impl ServerHandler for Mcp {
         _: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let templates = self.front.fixture.as_ref().map(ConformanceFixture::templates).unwrap_or_default();
+        let who = self.who(&cx.extensions)?;
+        let mut templates = self.front.fixture.as_ref().map(ConformanceFixture::templates).unwrap_or_default();
+        templates.extend(file_resources::template(&self.front, &as_model(&who)));
         let mut result = ListResourceTemplatesResult::with_all_items(templates);
         (result.ttl_ms, result.cache_scope) = cache_hints(&cx, FRESH_MS);
         Ok(result)

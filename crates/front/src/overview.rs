@@ -17,18 +17,18 @@ pub(crate) async fn overview(
     Authenticated(who): Authenticated,
 ) -> Response<Body> {
     let gateway = &front.gateway;
-    let (mut states, mut families) = (BTreeMap::new(), BTreeMap::new());
-    let mut tools = 0;
-    for device in gateway.seen_by(&who).devices() {
-        *states.entry(device.state).or_default() += 1;
-        *families.entry(device.family.name.to_string()).or_default() += 1;
-        tools += device.tools;
+    let counts = gateway.seen_by(&who).counts();
+    let mut states = BTreeMap::new();
+    for (state, count) in counts.families.values().flatten() {
+        *states.entry(state.clone()).or_default() += count;
     }
+    let families = counts.families.iter().map(|(family, states)| (family.clone(), states.values().sum())).collect();
     answer(Ok(Overview {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         states,
         families,
-        tools,
+        fleet: counts.families.clone(),
+        tools: counts.tools,
         minutes: gateway.minutes_of_calls().into_iter().map(minute).collect(),
         failures: gateway.call_failures().into_iter().map(failure).collect(),
         waiting_calls: gateway.approval_requests().len(),

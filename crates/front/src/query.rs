@@ -8,6 +8,11 @@ pub fn pairs(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
     })
 }
 
+/// A path of a URI, decoded; a plus stands for itself there.
+pub(crate) fn decoded_path(path: &str) -> String {
+    decoded(&path.replace('+', "%2B"))
+}
+
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -34,6 +39,7 @@ mod tests {
     #[test]
     fn a_query_is_decoded() {
         let pairs: Vec<_> = pairs("id=a%20b&x=1+2&bad=%zz&lone").collect();
+        assert_eq!(decoded_path("a+b%20c"), "a+b c");
         let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         assert_eq!(pairs, [text("id", "a b"), text("x", "1 2"), text("bad", "%zz"), text("lone", "")]);
     }

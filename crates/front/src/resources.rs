@@ -1,7 +1,7 @@
 //! Devices as MCP resources, and lists in pages.
 //!
 //! `device://<id>` describes a device, `device://<id>/events` has its latest events, and `device://<id>/photo` or
-//! `…/screen` is the last picture it sent. The name of a device works in place of its id.
+//! `…/screen` is the last picture it sent. Files are in [`crate::file_resources`]. The name of a device works in place of its id.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use sinew_gateway::{CallerView, DeviceView, MAX_DEVICE_EVENTS, Principal, Shape};
 use sinew_tool::{Digest, ErrorKind, Picture, ToolError};
 
+use crate::file_resources::FileUri;
 use crate::mcp::FRESH_MS;
 use crate::state::FrontState;
 use crate::translate;
@@ -77,10 +78,14 @@ pub(crate) fn list(
 pub(crate) async fn read(
     front: &FrontState,
     who: &Principal,
+    door: &'static str,
     uri: &str,
 ) -> Result<(ReadResourceResult, u64), ErrorData> {
     if let Some(result) = front.fixture.as_ref().and_then(|fixture| fixture.read(uri)) {
         return Ok((result, FRESH_MS));
+    }
+    if let Some(file) = FileUri::parse(uri) {
+        return Ok((file.read(front, who, door, uri).await?, 0));
     }
     let seen = front.gateway.seen_by(who);
     let resource = find(&seen, uri).ok_or_else(|| unknown(uri))?;

@@ -142,6 +142,7 @@ async fn call(front: &FrontState, who: &Principal, params: Option<&Map<String, V
         door: "rest",
         is_confirmed: false,
         lease: None,
+        is_plain: true,
     };
     match Box::pin(front.gateway.call(request)).await {
         Ok(outcome) => Ok(to_result(outcome)),

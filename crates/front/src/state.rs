@@ -14,13 +14,15 @@ use tokio_util::task::TaskTracker;
 use crate::conformance::ConformanceFixture;
 use crate::listing::{KnownSchemas, ListForm, McpToolList, Schemas};
 use crate::memory::MemoryBudget;
-use crate::{ConsolePages, Front, FrontSettings, ServerList};
+use crate::{ClusterView, ConsolePages, Front, FrontSettings, RoutineFiles, ServerList};
 
 pub(crate) struct FrontState {
     pub gateway: Gateway,
     pub settings: FrontSettings,
     pub servers: Option<Arc<dyn ServerList>>,
+    pub routines: Option<Arc<dyn RoutineFiles>>,
     pub console: Option<Arc<dyn ConsolePages>>,
+    pub cluster: Option<Arc<dyn ClusterView>>,
     /// Cancelled first when the gateway stops: subscriptions end, calls still run.
     pub drain: CancellationToken,
     /// Running calls, until their answers are sent.
@@ -80,14 +82,16 @@ const MAX_LISTINGS: usize = 2 * ListForm::ALL.len() * 8;
 
 impl FrontState {
     pub(crate) fn new(front: Front) -> Result<Arc<FrontState>, std::io::Error> {
-        let Front { gateway, settings, servers, console } = front;
+        let Front { gateway, settings, servers, routines, console, cluster } = front;
         let fixture = settings.conformance.then(ConformanceFixture::new);
         let (bodies, answers) = (MemoryBudget::new(settings.limits.bodies), MemoryBudget::new(settings.limits.answers));
         Ok(Arc::new(FrontState {
             gateway,
             settings,
             servers,
+            routines,
             console,
+            cluster,
             drain: CancellationToken::new(),
             calls: TaskTracker::new(),
             tasks: TaskTracker::new(),

@@ -19,6 +19,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, RootCertStore, ServerConfig};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use sinew_gateway::private_files::write_private_synced;
 
 /// Two years: Apple's systems refuse certificates that are valid for more than 825 days.
 const LIFETIME: Duration = Duration::from_secs(730 * 24 * 3600);
@@ -217,9 +218,9 @@ impl TlsIdentity {
         let record = CertificateRecord { hosts, expires_unix_seconds: (now() + LIFETIME).as_secs() };
         let record = serde_json::to_vec_pretty(&record).map_err(|error| TlsError::Create(error.to_string()))?;
         fs::create_dir_all(state_dir).map_err(|source| TlsError::File { path: state_dir.to_owned(), source })?;
-        write_private(&state_dir.join(KEY), key.serialize_pem().as_bytes())?;
-        write_private(&state_dir.join(CERTIFICATE), certificate.pem().as_bytes())?;
-        write_private(&state_dir.join(RECORD), &record)?;
+        write(&state_dir.join(KEY), key.serialize_pem().as_bytes())?;
+        write(&state_dir.join(CERTIFICATE), certificate.pem().as_bytes())?;
+        write(&state_dir.join(RECORD), &record)?;
         TlsIdentity::from_files(&state_dir.join(CERTIFICATE), &state_dir.join(KEY))
     }
 }
@@ -275,20 +276,8 @@ fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     fs::read(path).map_err(|source| TlsError::File { path: path.to_owned(), source })
 }
 
-/// Writes a temporary file and renames it, so that the file is never incomplete or readable by others.
-fn write_private(path: &Path, bytes: &[u8]) -> Result<(), TlsError> {
-    let write = || -> io::Result<()> {
-        let temporary = path.with_extension("new");
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&temporary)?;
-        io::Write::write_all(&mut file, bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    write().map_err(|source| TlsError::File { path: path.to_owned(), source })
+fn write(path: &Path, bytes: &[u8]) -> Result<(), TlsError> {
+    write_private_synced(path, bytes).map_err(|source| TlsError::File { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 use sinew_api::{
-    AuditCheck, AuditEntry, AuditProblem, CallResult, Changes, DeviceLease, DeviceSummary, EventRecord, Events,
-    Explained, ExplainedRule, JournalCall, ListedTool, MarkedTool, QuarantinedTool, Token, ToolChange, WaitingBoard,
-    WaitingCall,
+    AuditCheck, AuditEntry, AuditProblem, CallResult, Changes, Covers, DeviceLease, DeviceSummary, EventRecord, Events,
+    Explained, ExplainedRule, Grant, JournalCall, ListedTool, MarkedTool, QuarantinedTool, Token, ToolChange,
+    WaitingBoard, WaitingCall,
 };
 use sinew_gateway::{
-    ApprovalRequest, AuditRecord, AuditReport, CallExplanation, DeviceChanges, DeviceView, EventPage, HeldChange,
-    HeldToolView, JournalEntry, LeaseView, PendingBoard, PublicTool, TokenView, ToolEffect,
+    ApprovalGrant, ApprovalRequest, AuditRecord, AuditReport, CallExplanation, DeviceChanges, DeviceView, EventPage,
+    GrantReach, HeldChange, HeldToolView, JournalEntry, LeaseView, PendingBoard, PublicTool, TokenView, ToolEffect,
 };
 use sinew_policy::EffectSource;
 use sinew_tool::text::cut;
@@ -196,11 +196,22 @@ pub(crate) fn waiting_call(request: ApprovalRequest) -> WaitingCall {
         tool: request.tool,
         args: request.args,
         args_cut: false,
+        effect: request.effect.map_or("unmarked", effect_word).to_owned(),
         keep_s: request.keep.as_secs(),
         reason: request.reason,
         at: request.at,
         more: Default::default(),
     }
+}
+
+pub(crate) fn grant(grant: ApprovalGrant) -> Grant {
+    let ApprovalGrant { id, principal, device, tool, args, reach, reason, by, at, ends } = grant;
+    let covers = match reach {
+        GrantReach::Once => Covers::Once,
+        GrantReach::AnyArguments => Covers::AnyArguments,
+        GrantReach::SameArguments => Covers::SameArguments,
+    };
+    Grant { id, principal, device, tool, covers, args, reason, by, at, ends, more: Default::default() }
 }
 
 /// A call in a list, whose arguments must not hide the other calls.

@@ -6,9 +6,9 @@
 
 use serde_json::Value;
 use sinew_spec::compare::{Bump, Change, Impact, diff_tool};
-use sinew_spec::lock::{Follow, LockedOwner, parse_version, versions};
+use sinew_spec::lock::{Follow, LockedOwner, locked_form, parse_version, versions};
 use sinew_tool::text::clip;
-use sinew_tool::{Digest, Hints, Tool, Version};
+use sinew_tool::{Digest, Hints, StepSource, Tool, Version};
 
 /// Differences listed beyond those that the comparison explains.
 const MAX_UNEXPLAINED: usize = 20;
@@ -29,8 +29,10 @@ pub(crate) fn decide(agreed: &LockedOwner, version: &str, tool: &Tool) -> Decisi
     let Some(before) = agreed.tools.get(&tool.name).map(|entry| &entry.tool) else {
         return decide_new(agreed, version, tool);
     };
+    let completed = with_steps(before, tool);
+    let before = completed.as_ref().unwrap_or(before);
     if is_same(before, tool) {
-        return Decision::Same;
+        return if completed.is_some() { Decision::Taken } else { Decision::Same };
     }
     let changes = changes(before, tool);
     if let Some(hint) = looser(before.hints, tool.hints) {
@@ -99,9 +101,16 @@ fn follows(agreed: &LockedOwner, bump: Bump, measured: Option<(Version, Version)
     }
 }
 
-/// The same to the letter; the order of members does not count.
+/// The same to the letter, and the same steps; the order of members does not count.
 fn is_same(one: &Tool, two: &Tool) -> bool {
-    Digest::of(&one.to_json()) == Digest::of(&two.to_json())
+    Digest::of(&locked_form(one)) == Digest::of(&locked_form(two))
+}
+
+/// The agreed tool with the steps that it has now, where the lock was written before steps were kept: a tool with steps
+/// always had some.
+fn with_steps(agreed: &Tool, now: &Tool) -> Option<Tool> {
+    let is_new = agreed.steps == StepSource::Nowhere && matches!(now.steps, StepSource::Tool(_));
+    is_new.then(|| Tool { steps: now.steps.clone(), ..agreed.clone() })
 }
 
 /// The first hint that promises more than before. Unstated hints mean what MCP says: not read-only, destructive, not
@@ -124,15 +133,22 @@ fn looser(before: Hints, after: Hints) -> Option<&'static str> {
 fn changes(before: &Tool, after: &Tool) -> Vec<Change> {
     let mut changes = diff_tool(before, after);
     let mut places = Vec::new();
-    differences(&before.to_json(), &after.to_json(), String::new(), &mut places);
+    let (before, after) = (locked_form(before), locked_form(after));
+    differences(&before, &after, String::new(), &mut places);
     let is_explained = |place: &String| changes.iter().any(|change| change.path == *place);
     places.retain(|place| !is_explained(place));
-    changes.extend(places.into_iter().map(|path| Change {
-        tool: before.name.clone(),
-        path,
-        kind: "text-changed",
-        impact: Impact::Cosmetic,
-        message: "this part differs from what was agreed".to_owned(),
+    let tool = before["name"].as_str().unwrap_or_default();
+    changes.extend(places.into_iter().map(|path| match path.starts_with("/steps") {
+        // The same description over other calls is not the same tool.
+        true => {
+            let now = after.pointer(&path).unwrap_or(&Value::Null).to_string();
+            let message = format!("its steps changed to {}", clip(&now));
+            Change { tool: tool.to_owned(), path, kind: "steps-changed", impact: Impact::Additive, message }
+        }
+        false => {
+            let message = "this part differs from what was agreed".to_owned();
+            Change { tool: tool.to_owned(), path, kind: "text-changed", impact: Impact::Cosmetic, message }
+        }
     }));
     changes
 }
@@ -228,6 +244,30 @@ mod tests {
             assert!(!changes.is_empty(), "a person sees where: {}", tool.to_json());
         }
         assert!(matches!(decide(&agreed(Follow::Nothing), "9.0.0", &relay(schema())), Decision::Same));
+    }
+
+    #[test]
+    fn the_same_description_over_other_steps_is_held() {
+        let made_of = |steps: Value| Tool { steps: StepSource::Tool(std::sync::Arc::new(steps)), ..relay(schema()) };
+        let mut owner = agreed(Follow::Nothing);
+        let (steps, others) = (json!([{"call": "off"}]), json!([{"call": "unlock"}]));
+        // A lock of before says nothing about steps, and is completed once.
+        assert!(matches!(decide(&owner, "1.2.0", &made_of(steps.clone())), Decision::Taken));
+        owner.tools.insert("relay".to_owned(), LockedTool { tool: made_of(steps.clone()), pinned: true });
+        assert!(matches!(decide(&owner, "1.2.0", &made_of(steps)), Decision::Same));
+        let Decision::Held { changes, .. } = decide(&owner, "9.0.0", &made_of(others.clone())) else { panic!() };
+        assert!(changes[0].path == "/steps/0/call" && changes[0].message.contains("unlock"), "{changes:?}");
+        // A device that is followed announces other steps with a new minor version.
+        owner.follow = Some(Follow::Minor);
+        assert!(matches!(decide(&owner, "1.2.1", &made_of(others.clone())), Decision::Held { .. }));
+        assert!(matches!(decide(&owner, "1.3.0", &made_of(others)), Decision::Taken));
+        let text = {
+            let mut lock = sinew_spec::lock::Lock::default();
+            lock.owners.insert("routines".to_owned(), owner.clone());
+            lock.to_text()
+        };
+        let read = sinew_spec::lock::Lock::parse(&text).unwrap();
+        assert_eq!(read.owners["routines"].tools, owner.tools, "{text}");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use sinew_schema::{Exhausted, Meter};
 use sinew_tool::text::clean;
 use sinew_tool::{
-    Args, Call, Caller, Content, Device, Effect, ErrorKind, Outcome, ShownScreen, Silent, Status, StepSource, Tool,
-    ToolError,
+    Args, Call, CallOrigin, Caller, Content, Device, Effect, ErrorKind, Outcome, ShownScreen, Silent, Status,
+    StepSource, Tool, ToolError,
 };
 use tokio::time::Instant;
 
@@ -57,6 +57,9 @@ pub struct Request {
     pub is_confirmed: bool,
     /// The id of the caller's lease of the device, for callers that share a token.
     pub lease: Option<Arc<str>>,
+    /// The caller knows tools in their plain form. A tool that has one checks its arguments itself, in the words that such
+    /// callers know.
+    pub is_plain: bool,
 }
 
 impl Request {
@@ -72,6 +75,7 @@ impl Request {
             door,
             is_confirmed: false,
             lease: None,
+            is_plain: false,
         }
     }
 }
@@ -86,6 +90,19 @@ impl Gateway {
     /// `request.name` is the device's own name for the tool, or its folded public one.
     pub async fn call_on(&self, device: &str, request: Request) -> Result<Outcome, ToolError> {
         self.start(Some(device), request, Nesting::default()).await
+    }
+
+    /// Runs a call that another gateway of the cluster took and sent here, because the device is connected to this one.
+    /// It is decided about and recorded here too; what a person approved there under the same policy is not asked again.
+    pub async fn call_forwarded(
+        &self,
+        device: &str,
+        request: Request,
+        origin: &CallOrigin,
+    ) -> Result<Outcome, ToolError> {
+        let approved_under = origin.is_approved.then(|| origin.policy.as_str().into());
+        let nesting = Nesting { approved_under, run: origin.run.as_deref().map(Arc::from), ..Nesting::default() };
+        self.start(Some(device), request, nesting).await
     }
 
     /// Records a call that was refused before it could be made, and gives the reason back.
@@ -140,7 +157,7 @@ impl Gateway {
         request: Request,
         nesting: Nesting,
     ) -> Result<Outcome, ToolError> {
-        let Request { who, name, mut args, shape, caller, budget, door, is_confirmed, lease } = request;
+        let Request { who, name, mut args, shape, caller, budget, door, is_confirmed, lease, is_plain } = request;
         if let Role::Device(_) = who.role {
             let message = "a device token cannot call tools; use a client token";
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
@@ -183,7 +200,7 @@ impl Gateway {
 
         let budget = self.budget(holder, budget, caller.is_patient());
         let ends = Instant::now() + budget;
-        let checked = tokio::time::timeout_at(ends, self.check(holder, args)).await;
+        let checked = tokio::time::timeout_at(ends, self.check(holder, args, is_plain)).await;
         let args = checked.map_err(|_| unchecked(holder, budget))??;
         // Nobody is asked about a call that could not be made.
         decide(holder)?;
@@ -191,11 +208,25 @@ impl Gateway {
             &LeaseUser { who: &who, lens: &lens, lease: lease.as_deref(), is_outer: nesting.depth == 0 },
             holder,
         )?;
-        let agreement = Agreement { is_confirmed, calls: &nesting.agreed };
+        let elsewhere = nesting.approved_under.as_deref();
+        let agreement = Agreement { is_confirmed, elsewhere, calls: &nesting.agreed };
+        let parts = self.parts_of(&lens, holder, &args, &nesting).await?;
         // A patient caller hears that the call still runs, and so waits for a person and for the device.
         let spent = if nesting.is_detached || caller.is_patient() { Duration::ZERO } else { budget };
-        let proposed =
-            ProposedCall { who: &who, lens: &lens, holder, args: &args, agreement, caller: &*caller, budget: spent };
+        let (page, may_ask_client) = (self.approval_page(), nesting.depth == 0);
+        let page = page.as_deref().map(String::as_str);
+        let proposed = ProposedCall {
+            who: &who,
+            lens: &lens,
+            holder,
+            args: &args,
+            parts: &parts,
+            agreement,
+            caller: &*caller,
+            budget: spent,
+            page,
+            may_ask_client,
+        };
         let permit = self.access().authorize(proposed, record).await?;
         // A person may have taken a while, and the device or the policy may be another by now.
         let (ends, snapshot) = match permit.has_waited {
@@ -238,10 +269,12 @@ impl Gateway {
             device: holder.entry.id.clone(),
             tool: tool.clone(),
             args: if makes_calls { Arc::new(args.clone()) } else { Arc::default() },
+            steps: holder.offered.tool.steps.clone(),
             caller,
             deadline: deadline.clone(),
             nesting,
             is_confirmed,
+            is_approved: permit.is_approved,
             lease,
             asks_again: false,
             made: made.clone(),
@@ -249,7 +282,7 @@ impl Gateway {
         let call = Call { tool, args, budget: left, from, caller: deadline.clone(), nested };
         record.note_sent(&made);
         let answer = async {
-            let answer = send(device.as_ref(), call).await.map_err(|error| passed_on(error, &made))?;
+            let answer = send(device.as_ref(), call).await.map_err(|error| passed_on(error, &made, is_plain))?;
             self.check_result(holder, answer).await
         };
         let answer = deadline.limit(SLACK, answer).await;
@@ -280,12 +313,14 @@ impl Gateway {
 
     /// Whether the arguments are what the tool asks for. An explicit `null` for an optional argument counts as absent
     /// where its schema does not allow it.
-    async fn check(&self, holder: Holder<'_>, args: Args) -> Result<Args, ToolError> {
+    pub(crate) async fn check(&self, holder: Holder<'_>, args: Args, is_plain: bool) -> Result<Args, ToolError> {
         let (mut args, mut verdict) = self.check_once(holder, Value::Object(args)).await?;
         if verdict.is_err() && drop_nulls(&holder.offered.tool, &mut args) {
             (args, verdict) = self.check_once(holder, args).await?;
         }
-        verdict?;
+        if !(is_plain && holder.offered.tool.plain.is_some()) {
+            verdict?;
+        }
         match args {
             Value::Object(args) => Ok(args),
             _ => Ok(Args::new()),
@@ -371,7 +406,7 @@ fn same_tool<'s>(snapshot: &'s Snapshot, approved: Holder<'_>) -> Result<Holder<
 }
 
 /// Whether the device can be asked now.
-fn decide(holder: Holder<'_>) -> Result<&Arc<dyn Device>, ToolError> {
+pub(crate) fn decide(holder: Holder<'_>) -> Result<&Arc<dyn Device>, ToolError> {
     let entry = holder.entry;
     match (&entry.presence, &entry.info.status) {
         (Presence::Here(device), Status::Ready) => Ok(device),
@@ -411,12 +446,25 @@ async fn send(device: &dyn Device, call: Call) -> Result<Outcome, ToolError> {
 }
 
 /// The error of a device, or that of the gateway which made it give up before it did anything.
-fn passed_on(error: ToolError, made: &MadeCalls) -> ToolError {
+fn passed_on(error: ToolError, made: &MadeCalls, is_plain: bool) -> ToolError {
     let unapproved = made.unapproved().filter(|_| error.kind == ErrorKind::ApprovalNeeded);
-    let mut error = unapproved.unwrap_or_else(|| clean_error(error));
+    let mut error = unapproved.unwrap_or_else(|| clean_error(if is_plain { error } else { in_one_voice(error) }));
     // The tool that was called is there; one that it called in turn is not.
     if made.any() && error.kind == ErrorKind::UnknownTool {
         error.kind = ErrorKind::ActionFailed;
+    }
+    error
+}
+
+/// A device's word about a wrong argument, said as the gateway says it.
+fn in_one_voice(mut error: ToolError) -> ToolError {
+    let (parameter, issue) = (error.details["parameter_name"].as_str(), error.details["issue"].as_str());
+    // A whole sentence stands for itself.
+    let is_part = |issue: &str| issue.starts_with(|first: char| first.is_ascii_lowercase());
+    if let (ErrorKind::InvalidArguments, Some(parameter), Some(issue)) = (error.kind, parameter, issue)
+        && is_part(issue)
+    {
+        error.message = format!("argument `{parameter}` {issue}");
     }
     error
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use sinew_tool::{Picture, ToolError};
 
-use crate::access::Lens;
+use crate::access::{Lens, LensKey};
+use crate::fleet_counts::FleetCounts;
 use crate::gateway::Gateway;
 use crate::held::{TOOLS_CHANGED, WARNING};
 use crate::identity::unknown_device;
@@ -28,6 +29,25 @@ impl CallerView {
     /// The known devices, by id; also those that are away.
     pub fn devices(&self) -> Vec<DeviceView> {
         self.seen(&self.gateway.snapshot()).map(|entry| self.view(entry)).collect()
+    }
+
+    /// How many devices are in which state.
+    pub fn counts(&self) -> Arc<FleetCounts> {
+        self.gateway.counted_fleets().get(&self.gateway.snapshot(), self)
+    }
+
+    pub(crate) fn key(&self) -> LensKey {
+        self.lens.key()
+    }
+
+    pub(crate) fn count(&self, snapshot: &Snapshot) -> FleetCounts {
+        let (mut counts, now) = (FleetCounts::default(), tokio::time::Instant::now());
+        for entry in self.seen(snapshot) {
+            let states = counts.families.entry(entry.info.family.name.to_string()).or_default();
+            *states.entry(entry.state().0).or_default() += 1;
+            counts.tools += if entry.is_listed(now) { self.count_tools(entry) } else { 0 };
+        }
+        counts
     }
 
     pub fn find_device(&self, text: &str) -> Option<DeviceView> {

@@ -2,15 +2,12 @@
 
 use std::path::Path;
 
+use crate::private_files::create_private_folder;
 use crate::settings::OpenError;
 
 /// Creates the directory, or makes an existing one private.
 pub(crate) fn make_private(dir: &Path) -> Result<(), OpenError> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir).map_err(|source| OpenError::Io {
+    create_private_folder(dir).map_err(|source| OpenError::Io {
         what: "create the state directory",
         path: dir.to_owned(),
         source,

@@ -8,25 +8,27 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use serde_json::json;
 
-use sinew_policy::PolicyProblem;
+use sinew_policy::{PolicyProblem, Severity};
 use sinew_spec::lock::Follow;
 use sinew_tool::text::clean_line;
 use sinew_tool::{Announce, DeviceEvent, DeviceId, DeviceKey, Digest, ErrorKind, Picture, Presences, ToolError, Value};
 use tokio::sync::{broadcast, watch};
 
-use crate::access::{Access, AccessSettings, ApprovalDecision, ApprovalRequest, Asking, Lens, not_waiting};
+use crate::access::{Access, AccessSettings, CallApprovals, Lens};
 use crate::approvals::ApprovalQueue;
 use crate::call_counts::{CallCounts, CallFailure, MinuteOfCalls};
 use crate::caller_view::CallerView;
 use crate::directory;
+use crate::fleet_counts::CountedFleets;
 use crate::identity::unknown_device;
 use crate::journal::{Journal, JournalEntry, Recording};
 use crate::labels::Label;
 use crate::leases::Leases;
+use crate::live_view::LiveViews;
 use crate::pins::Pins;
 use crate::principal::{Principal, Role};
 use crate::record::{Note, Recorder};
-use crate::registry::{Agreement, Registry, now};
+use crate::registry::{Agreement, Registry};
 use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 use crate::shared::{RecordKind, Shared};
 use crate::snapshot::{Holder, Presence, Snapshot};
@@ -50,6 +52,8 @@ const AUDIT_KEY: &str = "audit-key";
 pub(crate) const BOOTSTRAP_KEY: &str = "bootstrap-key";
 /// The file of the gateway's own token.
 pub(crate) const OWN_TOKEN: &str = "token";
+/// The file of what people always allow.
+const GRANTS: &str = "grants.json";
 /// Files with a secret in the state directory.
 pub(crate) const SECRETS: [&str; 3] = [OWN_TOKEN, BOOTSTRAP_KEY, AUDIT_KEY];
 
@@ -70,6 +74,7 @@ struct Inner {
     access: Access,
     approvals: ApprovalQueue,
     leases: Leases,
+    live_views: LiveViews,
     shared: Shared,
     recorder: Recorder,
     journal: Arc<Journal>,
@@ -78,6 +83,10 @@ struct Inner {
     /// Why the changed configuration is not in force.
     config_problem: ArcSwapOption<String>,
     routines: OnceLock<PathBuf>,
+    approval_page: ArcSwapOption<String>,
+    counted_fleets: CountedFleets,
+    /// What stands between the families and the registry.
+    announced_through: OnceLock<Announce>,
     store: Arc<Store>,
     /// Devices that are announced at a broker and have not joined, by the broker's address.
     presences: Mutex<BTreeMap<String, Presences>>,
@@ -102,7 +111,12 @@ impl Gateway {
             }
             None => None,
         };
-        let access = Access::new(settings.access.clone()).map_err(OpenError::Policy)?;
+        // Before anything is made: with a policy that cannot be used nothing is opened.
+        let problems = settings.access.check().into_iter().filter(|problem| problem.severity == Severity::Error);
+        let problems: Vec<PolicyProblem> = problems.collect();
+        if !problems.is_empty() {
+            return Err(OpenError::Policy(problems));
+        }
         let own = tokens::own(settings.token.as_deref(), dir)?;
         if let Some(loss) = dir.and_then(lost_board_key) {
             tracing::warn!("{loss}");
@@ -115,6 +129,8 @@ impl Gateway {
         let file = dir.map(|dir| dir.join("gateway.db"));
         dir.map_or(Ok(()), check_audit_key)?;
         let key = AuditKey::new(&tokens::secret(dir, AUDIT_KEY)?);
+        let grants = CallApprovals::open(dir.map(|dir| dir.join(GRANTS)), key.clone())?;
+        let access = Access::new(settings.access.clone(), grants).map_err(OpenError::Policy)?;
         let seals = broadcast::Sender::new(WAITING_SEALS);
         let (store, mut loaded) =
             Store::open(file.as_deref(), &settings, events.clone(), key.clone(), seals.clone(), &|device| {
@@ -145,9 +161,13 @@ impl Gateway {
                 access,
                 approvals,
                 leases: Leases::new(),
+                live_views: LiveViews::default(),
                 budgets: ArcSwap::from_pointee(settings_budgets),
                 config_problem: ArcSwapOption::empty(),
                 routines: OnceLock::new(),
+                approval_page: ArcSwapOption::empty(),
+                counted_fleets: CountedFleets::default(),
+                announced_through: OnceLock::new(),
                 shared,
                 recorder,
                 journal,
@@ -175,7 +195,16 @@ impl Gateway {
     /// Where families push their events.
     pub fn announce(&self) -> Announce {
         let gateway = self.clone();
-        Arc::new(move |event| gateway.apply(event))
+        Arc::new(move |event| match gateway.inner.announced_through.get() {
+            Some(announce) => announce(event),
+            None => gateway.apply(event),
+        })
+    }
+
+    /// Lets a cluster see what families announce. It applies the events itself, in an order that fits the devices of other
+    /// gateways. Only the first counts.
+    pub fn announce_through(&self, announce: Announce) {
+        let _ = self.inner.announced_through.set(announce);
     }
 
     /// The only writer. Never blocks. An event of an earlier connection changes nothing; what the device sent then is
@@ -215,6 +244,11 @@ impl Gateway {
     pub fn find_device_by_key(&self, key: &DeviceKey) -> Option<DeviceView> {
         let id = self.inner.registry.id_of(key)?;
         self.snapshot().find_device(id.as_str())
+    }
+
+    /// The id of a device by the key that its family gave it.
+    pub fn device_id(&self, key: &DeviceKey) -> Option<DeviceId> {
+        self.inner.registry.id_of(key)
     }
 
     /// A device by id or given name; where there is none, the error names some that exist.
@@ -347,22 +381,6 @@ impl Gateway {
         self.inner.budgets.load_full()
     }
 
-    /// The calls that wait for a person, oldest first.
-    pub fn approval_requests(&self) -> Vec<ApprovalRequest> {
-        self.forget_revoked_requests();
-        self.inner.access.approvals.list()
-    }
-
-    /// A call that waits for a person.
-    pub fn approval_request(&self, id: &str) -> Result<ApprovalRequest, ToolError> {
-        self.approval_requests().into_iter().find(|request| request.id == id).ok_or_else(|| not_waiting(id))
-    }
-
-    /// Changes whenever a call begins or ends to wait for a person.
-    pub fn approval_changes(&self) -> watch::Receiver<u64> {
-        self.inner.access.approvals.subscribe()
-    }
-
     /// Counts the calls that ended and are recorded.
     pub fn ended_calls(&self) -> watch::Receiver<u64> {
         self.inner.recorder.counts.subscribe()
@@ -378,52 +396,14 @@ impl Gateway {
         self.inner.recorder.counts.failures()
     }
 
-    fn forget_revoked_requests(&self) {
-        self.inner.access.approvals.forget_revoked(|who| self.inner.tokens.is_valid(who));
+    /// Says where the page about an approval is: its address ends before the id.
+    pub fn set_approval_page(&self, address: String) {
+        self.inner.approval_page.store(Some(Arc::new(address)));
     }
 
-    /// Decides about a call that waits. Only administrators may.
-    pub fn decide_approval(
-        &self,
-        who: &Principal,
-        id: &str,
-        decision: ApprovalDecision,
-    ) -> Result<ApprovalRequest, ToolError> {
-        if who.role != Role::Admin {
-            let message = "only an administrator approves calls; use an admin token";
-            return Err(ToolError::new(ErrorKind::PermissionDenied, message));
-        }
-        self.forget_revoked_requests();
-        let Asking { request, on, args_digest, binding, .. } =
-            self.inner.access.approvals.decide(id, decision, &who.name)?;
-        let seconds = match decision {
-            ApprovalDecision::For(time) => json!(time.as_secs()),
-            ApprovalDecision::Once if !request.keep.is_zero() => json!(request.keep.as_secs()),
-            ApprovalDecision::Once | ApprovalDecision::Deny => Value::Null,
-        };
-        let denied = decision == ApprovalDecision::Deny;
-        self.inner.recorder.note(Note {
-            kind: RecordKind::Decision,
-            who: Some(who),
-            door: "api",
-            device: Some(on),
-            tool: Some(request.tool.clone()),
-            what: if denied { "deny" } else { "approve" },
-            details: json!({"approval": id, "caller": request.principal, "caller_id": binding.principal,
-                "args_digest": args_digest, "for_s": seconds, "why": request.reason, "policy": binding.policy,
-                "waited_ms": now() - request.at}),
-            outcome: if denied { "denied" } else { "ok" },
-        });
-        tracing::info!(
-            id,
-            ?decision,
-            by = who.name,
-            caller = request.principal,
-            device = request.device,
-            tool = request.tool,
-            "call decided"
-        );
-        Ok(request)
+    /// The address of the page about an approval, without its id.
+    pub fn approval_page(&self) -> Option<Arc<String>> {
+        self.inner.approval_page.load_full()
     }
 
     /// Changes of the folded list as people see it, and of everything else.
@@ -573,6 +553,14 @@ impl Gateway {
 
     pub(crate) fn leases(&self) -> &Leases {
         &self.inner.leases
+    }
+
+    pub(crate) fn live_views(&self) -> &LiveViews {
+        &self.inner.live_views
+    }
+
+    pub(crate) fn counted_fleets(&self) -> &CountedFleets {
+        &self.inner.counted_fleets
     }
 
     pub(crate) fn access(&self) -> &Access {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use sinew_tool::text::clean_line;
 use sinew_tool::{
-    Answer, Args, BoxFuture, Caller, DeviceId, ErrorKind, LogLevel, NestedCalls, Outcome, PendingApproval, Picture,
-    PlannedCall, Question, Silent, ToolAccess, ToolError, Value,
+    Answer, Args, Attachment, BoxFuture, CallOrigin, Caller, DeviceId, ErrorKind, LogLevel, NestedCalls, Outcome,
+    PendingApproval, Picture, PlannedCall, Question, Silent, StepSource, ToolAccess, ToolError, Value,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::access::CallIdentity;
 use crate::call::Request;
 use crate::gateway::Gateway;
-use crate::principal::Principal;
+use crate::principal::{Principal, Role};
 use crate::view::Shape;
 
 /// Calls within calls; a routine of routines is fine, one that calls itself ends here.
@@ -35,6 +35,8 @@ pub(crate) struct Nesting {
     pub run: Option<Arc<str>>,
     /// The outer call was answered, or will be before this one: a person may take longer than a client waits.
     pub is_detached: bool,
+    /// Another gateway took the call, and a person approved it there under the policy of this version.
+    pub approved_under: Option<Arc<str>>,
 }
 
 /// Calls that a person approved as parts of a larger one and that were not made yet, each under the policy of that
@@ -160,11 +162,13 @@ impl Caller for Deadline {
 
     fn turn_awaited(&self) {
         self.awaits_turn.store(true, Ordering::Relaxed);
+        self.caller.turn_awaited();
     }
 
     fn turn_came(&self) {
         self.awaits_turn.store(false, Ordering::Relaxed);
         self.start_again();
+        self.caller.turn_came();
     }
 
     fn waits_for_approval(&self, pending: &PendingApproval) {
@@ -175,12 +179,24 @@ impl Caller for Deadline {
         self.caller.repeats_calls()
     }
 
+    fn parked(&self, run: &str) {
+        self.caller.parked(run);
+    }
+
+    fn continues(&self) -> Option<String> {
+        self.caller.continues()
+    }
+
     fn is_patient(&self) -> bool {
         self.caller.is_patient()
     }
 
     fn is_urgent(&self) -> bool {
         self.caller.is_urgent()
+    }
+
+    fn attachment(&self) -> Option<Arc<dyn Attachment>> {
+        self.caller.attachment()
     }
 
     fn explain_photo(&self, question: &str, photo: &Picture) -> Option<BoxFuture<'_, Result<String, ToolError>>> {
@@ -197,14 +213,17 @@ pub(crate) struct AsCaller {
     /// The device and the tool that make the calls.
     pub device: DeviceId,
     pub tool: String,
-    /// What the tool was called with.
+    /// What the tool was called with, and the steps that it has.
     pub args: Arc<Args>,
+    pub steps: StepSource,
     pub caller: Arc<dyn Caller>,
     pub deadline: Arc<Deadline>,
     pub nesting: Nesting,
-    /// The caller is an administrator who was asked about this call, and so about its steps on the same device, which
-    /// are its arguments.
+    /// The caller is an administrator who was asked about this call, and so about the tool's own steps, and about those
+    /// on the same device, which are its arguments.
     pub is_confirmed: bool,
+    /// A person was asked about this call, and agreed.
+    pub is_approved: bool,
     /// The caller's lease of a device.
     pub lease: Option<Arc<str>>,
     /// Whoever makes the calls asks again and again whether a person agreed.
@@ -267,7 +286,8 @@ impl AsCaller {
 
     /// Whether the caller has confirmed a call to this device already.
     pub(crate) fn confirms(&self, device: Option<&str>) -> bool {
-        self.is_confirmed && device == Some(self.device.as_str())
+        let is_own_step = matches!(self.steps, StepSource::Tool(_));
+        self.is_confirmed && (is_own_step || device == Some(self.device.as_str()))
     }
 }
 
@@ -282,6 +302,10 @@ impl NestedCalls for AsCaller {
 
     fn is_part(&self) -> bool {
         self.nesting.maker.is_some()
+    }
+
+    fn steps(&self) -> StepSource {
+        self.steps.clone()
     }
 
     fn access(&self, tool: &str) -> ToolAccess {
@@ -304,6 +328,7 @@ impl NestedCalls for AsCaller {
             door: self.door,
             is_confirmed: self.confirms(device),
             lease: self.lease.clone(),
+            is_plain: false,
         };
         Box::pin(async move {
             self.check_token()?;
@@ -315,7 +340,7 @@ impl NestedCalls for AsCaller {
                 return Err(ToolError::new(ErrorKind::Unsupported, message));
             }
             let (depth, maker, run) = (self.nesting.depth + 1, Some(self.device.clone()), self.made.run());
-            let nesting = Nesting { depth, maker, run, ..self.nesting.clone() };
+            let nesting = Nesting { depth, maker, run, approved_under: None, ..self.nesting.clone() };
             self.made.any.store(true, Ordering::Relaxed);
             let outcome = self.gateway.start(device, request, nesting).await?;
             self.made.has_quotes.fetch_or(outcome.is_third_party(), Ordering::Relaxed);
@@ -333,8 +358,21 @@ impl NestedCalls for AsCaller {
         })
     }
 
-    fn join_run(&self, id: &str) {
-        let _ = self.made.run.set(id.into());
+    fn join_run(&self, id: &str) -> String {
+        self.made.run.get_or_init(|| id.into()).to_string()
+    }
+
+    fn origin(&self) -> Option<CallOrigin> {
+        Some(CallOrigin {
+            name: self.who.name.clone(),
+            id: self.who.id.clone(),
+            is_admin: self.who.role == Role::Admin,
+            kind: self.who.kind.word().to_owned(),
+            door: self.door.to_owned(),
+            policy: self.gateway.access().in_force().version().to_string(),
+            is_approved: self.is_approved,
+            run: self.made.run().as_deref().map(str::to_owned),
+        })
     }
 
     fn within(&self, time: Duration, caller: Arc<dyn Caller>) -> Arc<dyn NestedCalls> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinew_spec::compare::{Change, Impact};
-use sinew_spec::lock::{Follow, Lock, LockedOwner, LockedTool};
+use sinew_spec::lock::{Follow, Lock, LockedOwner, LockedTool, locked_form};
 use sinew_tool::text::clip;
 use sinew_tool::{DeviceInfo, DeviceKey, Tool, Toolset};
 
@@ -110,7 +110,7 @@ impl Pins {
                     owner.tools.insert(tool.name.clone(), LockedTool { tool: tool.clone(), pinned: true });
                 }
                 Decision::Held { why, changes } => {
-                    held.push(HeldTool { tool: tool.name.clone(), entry: tool.to_json(), why, changes });
+                    held.push(HeldTool { tool: tool.name.clone(), entry: locked_form(tool), why, changes });
                 }
             }
         }

@@ -6,6 +6,8 @@ use crate::shared::TokenKind;
 
 /// In front of the board's id in the name of a voice server.
 const RELAY: &str = "relay:";
+/// In front of the name of a person in its id; no token has an id like it.
+const PERSON: &str = "person:";
 /// In front of a hook's name.
 const HOOK: &str = "hook:";
 
@@ -48,6 +50,12 @@ impl Principal {
     /// An event that starts something: `hook:<name>` in the audit and in the policy.
     pub fn hook(name: &str) -> Principal {
         Principal { kind: CallerKind::Hook, ..Principal::new(format!("{HOOK}{name}"), Role::Client) }
+    }
+
+    /// Somebody who showed a passphrase. What the role permits is checked where they come in.
+    pub fn person(name: &str) -> Principal {
+        let id = format!("{PERSON}{}", name.to_lowercase());
+        Principal { id, kind: CallerKind::Person, ..Principal::new(name, Role::Admin) }
     }
 
     /// The name by which rules know it.

@@ -6,13 +6,14 @@ use sinew_tool::{Effect, Outcome, TextTrust, Value};
 
 use crate::snapshot::Holder;
 
-/// Marks the result of a device. What the device itself put there is replaced. `has_quotes`: the device made it of
-/// answers with text of others.
+/// Marks the result of a device. What the device itself put there is replaced; only that it has text of others stays, for
+/// another gateway may have passed the call on and marked the result. `has_quotes`: the device made it of answers with
+/// text of others.
 pub(crate) fn mark(holder: Holder<'_>, has_quotes: bool, mut outcome: Outcome) -> Outcome {
     let family = &holder.entry.info.family;
     let shows_others = family.shows_others && holder.offered.tool.effect == Some(Effect::Read);
     let mut source = json!({"device": holder.entry.id.as_str(), "family": family.name});
-    if has_quotes || family.text_trust == TextTrust::Quoted || shows_others {
+    if has_quotes || outcome.is_third_party() || family.text_trust == TextTrust::Quoted || shows_others {
         source["third_party"] = json!(true);
     }
     outcome.meta.insert(SOURCE_KEY.to_owned(), source);

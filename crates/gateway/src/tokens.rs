@@ -4,7 +4,6 @@
 //! kept; a token is shown once, when it is made.
 
 use std::collections::HashSet;
-use std::fs::OpenOptions;
 use std::io::{ErrorKind as IoErrorKind, Write as _};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -22,6 +21,7 @@ use tokio::sync::watch;
 
 use crate::gateway::{Gateway, OWN_TOKEN};
 use crate::principal::{Principal, Role};
+use crate::private_files::{private_options, protect};
 use crate::registry::{Registry, now};
 use crate::settings::OpenError;
 use crate::shared::{RequestKeys, TokenKind, TokenRow, TokenStore};
@@ -497,11 +497,7 @@ pub(crate) fn secret(state_dir: Option<&Path>, name: &str) -> Result<String, Ope
         let path = path.clone();
         move |source| OpenError::Io { what, path, source }
     };
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(&path) {
+    match private_options().write(true).create_new(true).open(&path) {
         Ok(mut file) => {
             let token = mint()?;
             file.write_all(format!("{token}\n").as_bytes()).map_err(failed("write the token to"))?;
@@ -509,11 +505,7 @@ pub(crate) fn secret(state_dir: Option<&Path>, name: &str) -> Result<String, Ope
         }
         Err(error) if error.kind() == IoErrorKind::AlreadyExists => {
             let text = std::fs::read_to_string(&path).map_err(failed("read the token in"))?;
-            #[cfg(unix)]
-            {
-                let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-                std::fs::set_permissions(&path, owner_only).map_err(failed("protect the token in"))?;
-            }
+            protect(&path).map_err(failed("protect the token in"))?;
             read_secret(&path, &text)
         }
         Err(error) => Err(failed("create the token in")(error)),

@@ -279,9 +279,15 @@ fn refusal(code: u8) -> String {
     format!("{meaning} (0x{code:02x})")
 }
 
+/// A broker that keeps a connection for so long is well. One that ends it earlier is tried again more and more seldom: it
+/// may accept everybody and serve nobody.
+const WELL_TIME: Duration = Duration::from_secs(60);
+
 /// How long to stay away from a broker that is not there.
 pub struct ReconnectDelay {
     next: Duration,
+    /// When the broker accepted us, while it has not ended that connection.
+    connected: Option<Instant>,
     random: RandomState,
     count: u64,
 }
@@ -294,16 +300,19 @@ impl Default for ReconnectDelay {
 
 impl ReconnectDelay {
     pub fn new() -> ReconnectDelay {
-        ReconnectDelay { next: FIRST_PAUSE, random: RandomState::new(), count: 0 }
+        ReconnectDelay { next: FIRST_PAUSE, connected: None, random: RandomState::new(), count: 0 }
     }
 
-    /// The broker has served.
-    pub fn reset(&mut self) {
-        self.next = FIRST_PAUSE;
+    /// The broker has accepted us.
+    pub fn note_connected(&mut self) {
+        self.connected = Some(Instant::now());
     }
 
     /// Between half of the pause and all of it, so that clients which lost their broker together do not return together.
     pub fn take(&mut self) -> Duration {
+        if self.connected.take().is_some_and(|since| since.elapsed() >= WELL_TIME) {
+            self.next = FIRST_PAUSE;
+        }
         self.count += 1;
         let share = 0.5 + (self.random.hash_one(self.count) % 1000) as f64 / 2000.0;
         let pause = self.next.mul_f64(share);
@@ -326,14 +335,19 @@ pub fn client_id() -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn pauses_grow_to_a_limit_vary_and_begin_anew() {
+    #[tokio::test(start_paused = true)]
+    async fn pauses_grow_to_a_limit_vary_and_begin_anew_after_a_connection_that_held() {
         let mut pause = ReconnectDelay::new();
         let pauses: Vec<Duration> = (0..12).map(|_| pause.take()).collect();
         assert!(pauses[0] <= FIRST_PAUSE && pauses[0] >= FIRST_PAUSE / 2);
         assert!(pauses[11] <= LAST_PAUSE && pauses[11] >= LAST_PAUSE / 2);
-        pause.reset();
+        pause.note_connected();
+        tokio::time::advance(WELL_TIME - Duration::from_secs(1)).await;
+        assert!(pause.take() >= LAST_PAUSE / 2, "a broker that accepts and ends connections is not well");
+        pause.note_connected();
+        tokio::time::advance(WELL_TIME).await;
         assert!(pause.take() <= FIRST_PAUSE);
+        assert!(pause.take() > FIRST_PAUSE / 2, "once");
     }
 
     #[test]

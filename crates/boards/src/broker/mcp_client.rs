@@ -112,7 +112,7 @@ impl ServerFollower {
         let subscriptions = [subscription(format!("$mcp-server/presence/+/{}", self.filter), false)];
         let mut early = Vec::new();
         connection.subscribed(&subscriptions, |message| early.push(message)).await?;
-        pause.reset();
+        pause.note_connected();
         early.iter().for_each(|message| self.handle_message(message));
         let mut round_ends = Some(Instant::now() + Duration::from_secs(KEEP_ALIVE.into()));
         loop {
@@ -281,6 +281,7 @@ impl ServerTask {
             .subscribed(&[subscription(server.capability(), false), subscription(rpc.clone(), true)], drop)
             .await?;
 
+        pause.note_connected();
         let info = self.info();
         let registration = match self.hub.register(&info.key, &info.admission) {
             Ok(registration) => registration,
@@ -296,7 +297,7 @@ impl ServerTask {
         let talk =
             ServerConversation { task: self, client_id: &client_id, rpc: &rpc, device: &device, outbox: &outbox };
         let end = tokio::select! {
-            end = talk.run(&mut connection, pause) => end,
+            end = talk.run(&mut connection) => end,
             _ = &mut living => Ok(SessionEnd::Retry("the session is over".to_owned())),
             () = self.end.cancelled() => Ok(SessionEnd::Final),
         };
@@ -351,7 +352,7 @@ struct ServerConversation<'a> {
 }
 
 impl ServerConversation<'_> {
-    async fn run(&self, connection: &mut Connection, pause: &mut ReconnectDelay) -> Result<SessionEnd, Disconnected> {
+    async fn run(&self, connection: &mut Connection) -> Result<SessionEnd, Disconnected> {
         let control = self.task.server.control();
         let mut introduction = None;
         let memory = Arc::new(Semaphore::new(super::WAITING_BYTES));
@@ -363,7 +364,6 @@ impl ServerConversation<'_> {
                         return Ok(SessionEnd::Final);
                     }
                     BrokerPacket::Publish(message) => {
-                        pause.reset();
                         let size = u32::try_from(message.payload.len()).unwrap_or(u32::MAX);
                         if message.topic == self.rpc && is_farewell(&message.payload) {
                             return Ok(SessionEnd::Final);

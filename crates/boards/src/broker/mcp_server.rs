@@ -99,7 +99,7 @@ where
     let online = mcp_topics::online(&server.name, &offering.description);
     let here = MqttMessage { retain: true, ..McpRole::Server.message(&server.id, server.presence(), online) };
     connection.publish(&here);
-    pause.reset();
+    pause.note_connected();
     tracing::info!(broker = %address, server = %server.name, "the tools are offered as an MCP server over MQTT");
 
     let (answers, mut answered) = mpsc::channel(ANSWERS);

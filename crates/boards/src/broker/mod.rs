@@ -194,7 +194,7 @@ impl BrokerBoards {
         self.presence.begin_round();
         let mut early = Vec::new();
         connection.subscribed(&self.broker.subscriptions(), |message| early.push(message)).await?;
-        pause.reset();
+        pause.note_connected();
         tracing::info!(broker = %self.broker.address, "connected to the broker");
         self.outbox.set_open(true);
         for message in early {

@@ -83,3 +83,72 @@ async fn what_devices_and_callers_write_is_text_on_every_page() {
     let stranger = house.browser().get("login?next=%22%3E%3Cscript%3Ealert(1)%3C/script%3E").await.text;
     assert!(!stranger.contains("<script>alert"), "{stranger}");
 }
+
+#[tokio::test]
+async fn with_passphrases_only_people_decide_and_say_who_people_are() {
+    let policy = json!({"approvals": "passphrase", "rules": [{"id": "doors", "tools": ["self.unlock"], "do": "ask"}]});
+    let house = House::with_policy(Default::default(), policy).await;
+    // The first person who may decide is added with a token.
+    let ada = house.person("ada", "admin").await;
+    let admin = house.admin().await;
+    let refused = admin.post("api/v1/people", json!({"name": "eve", "role": "approver"})).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.text);
+    let refused =
+        admin.send("DELETE", "/console/api/v1/people/ada", &[("origin", &admin.origin), ("x-sinew", "1")], "").await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.text);
+    let made = ada.post("api/v1/people", json!({"name": "anton", "role": "approver"})).await.json();
+    let passphrase = made["passphrase"].as_str().unwrap().to_owned();
+    ada.post("api/v1/people", json!({"name": "vera", "role": "viewer", "passphrase": "a long passphrase"})).await;
+
+    let called = call(&house.gateway, "lock", "self.unlock");
+    let id = waiting(&house.gateway).await;
+    let path = format!("api/v1/approvals/{id}");
+    assert!(!admin.get(&format!("approval?id={id}")).await.text.contains("Allow once"));
+    assert_eq!(admin.post(&path, json!({"decision": "approve"})).await.status, StatusCode::FORBIDDEN);
+    for person in [
+        json!({"name": "anton", "passphrase": "wrong"}),
+        json!({"name": "nobody", "passphrase": passphrase}),
+        json!({"name": "vera", "passphrase": "a long passphrase"}),
+    ] {
+        let refused = admin.post(&path, json!({"decision": "approve", "person": person})).await;
+        assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.text);
+    }
+    let as_anton = json!({"decision": "approve", "person": {"name": "anton", "passphrase": passphrase}});
+    let approved = admin.post(&path, as_anton).await;
+    assert_eq!(approved.status, StatusCode::OK, "{}", approved.text);
+    assert!(called.await.unwrap().is_ok());
+    for _ in 0..5 {
+        admin.post(&path, json!({"decision": "approve", "person": {"name": "anton", "passphrase": "guess"}})).await;
+    }
+    let guess = json!({"decision": "approve", "person": {"name": "anton", "passphrase": passphrase}});
+    assert!(admin.post(&path, guess).await.text.contains("too many wrong passphrases"));
+}
+
+#[tokio::test]
+async fn what_is_allowed_in_advance_is_listed_and_revoked_by_those_who_decide() {
+    let house = House::new().await;
+    let (viewer, approver) = (house.person("vera", "viewer").await, house.person("anton", "approver").await);
+    let called = call(&house.gateway, "lock", "self.unlock");
+    let id = waiting(&house.gateway).await;
+    let path = format!("approval?id={id}");
+    let page = approver.get(&path).await.text;
+    assert!(
+        page.contains("Nobody said what it does.") && page.contains("Always allow, with these arguments"),
+        "{page}"
+    );
+    let form_token = approver.form_token(&path).await;
+    let fields = [("form_token", form_token.as_str()), ("id", &id), ("decision", "always")];
+    assert!(approver.submit("approval", &fields).await.text.contains("Always allowed"));
+    assert!(called.await.unwrap().is_ok());
+    assert!(call(&house.gateway, "lock", "self.unlock").await.unwrap().is_ok());
+    let grants = viewer.get("api/v1/grants").await.json();
+    assert_eq!((&grants["grants"][0]["id"], &grants["grants"][0]["by"]), (&json!(id), &json!("anton")), "{grants}");
+    let revoke = format!("/console/api/v1/grants/{id}");
+    let remove = async |browser: &crate::browser::Browser| {
+        browser.send("DELETE", &revoke, &[("origin", &browser.origin), ("x-sinew", "1")], "").await.status
+    };
+    assert_eq!(remove(&viewer).await, StatusCode::FORBIDDEN);
+    assert_eq!(remove(&approver).await, StatusCode::OK);
+    assert_eq!(remove(&approver).await, StatusCode::NOT_FOUND);
+    assert_eq!(viewer.get("api/v1/grants").await.json()["grants"], json!([]));
+}

@@ -79,8 +79,11 @@ impl House {
     }
 
     pub(crate) async fn with(settings: ConsoleSettings) -> House {
+        House::with_policy(settings, json!({"rules": [{"id": "doors", "tools": ["self.unlock"], "do": "ask"}]})).await
+    }
+
+    pub(crate) async fn with_policy(settings: ConsoleSettings, ask: Value) -> House {
         let mut access = AccessSettings::default();
-        let ask = json!({"rules": [{"id": "doors", "tools": ["self.unlock"], "do": "ask"}]});
         sinew_tool::settings::Setting::read(&mut access.policy, ask).unwrap();
         let gateway = Gateway::open(Settings { access, ..Settings::default() }).unwrap();
         gateway.apply(DeviceEvent::Joined(Echo::new("lock", "door lock", vec![unlock()])));

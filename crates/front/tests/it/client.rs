@@ -115,6 +115,11 @@ impl Client {
         self
     }
 
+    pub fn with_capabilities(mut self, capabilities: Value) -> Client {
+        self.capabilities = capabilities;
+        self
+    }
+
     pub async fn open(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Stream {
         let socket = TcpStream::connect(self.address).await.unwrap();
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.unwrap();

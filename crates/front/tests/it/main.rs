@@ -6,6 +6,7 @@ mod admin;
 mod auth;
 mod bad_input;
 mod client;
+mod consent;
 mod dialout;
 mod errors;
 mod hostile;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use sinew_phones::{PhoneDevice, Profile, reference_tools, tools};
 use sinew_sim::phone::{Denial, Handset, LockScreen, PhoneClock, PhoneSetup, VirtualPhone};
 use sinew_tool::DeviceEvent;
+use sinew_tool::settings::Setting;
 
 use crate::client::Client;
 use crate::server::TestServer;
@@ -134,4 +135,139 @@ async fn every_error_of_the_reference_has_its_code() {
 
     handset.unplug();
     assert_eq!(code(&client, "press_home", json!({})).await, -32003);
+}
+
+fn digest_of(reply: &crate::client::Reply) -> String {
+    reply.headers["etag"].to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_screen_is_watched_with_one_record_for_the_view_and_a_picture_for_each_change() {
+    let server = TestServer::new().await;
+    let client = server.client();
+    let handset = join(&server, "one");
+    let path = "/api/v1/phones/virtual-phone/screen?max_side=200";
+    let first = client.get(path).await;
+    assert_eq!(first.status, 200);
+    assert_eq!(first.header("content-type"), "image/jpeg");
+    let known = digest_of(&first);
+    call(&client, "open_app", json!({"app": "Notes"})).await;
+    let second = client.get(&format!("{path}&known={}", known.trim_matches('"'))).await;
+    assert_eq!(second.status, 200);
+    assert_ne!(digest_of(&second), known);
+    let records = client.get("/api/v1/audit").await.json()["records"].as_array().unwrap().clone();
+    let views = records.iter().filter(|record| record["tool"] == "capture_screenshot").count();
+    assert_eq!(views, 1, "{records:?}");
+
+    handset.deny(Denial::Capture, true);
+    let refused = client.get(path).await;
+    assert_eq!(refused.status, 403);
+    handset.deny(Denial::Capture, false);
+    for wrong in ["max_side=1", "max_side=x", "quality=0", "quality=101", "max_side=99999"] {
+        assert_eq!(client.get(&format!("/api/v1/phones/virtual-phone/screen?{wrong}")).await.status, 400, "{wrong}");
+    }
+    assert_eq!(client.get("/api/v1/phones/nobody/screen").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_view_ends_with_the_right_to_take_pictures() {
+    let server = TestServer::new().await;
+    let client = server.client();
+    join(&server, "one");
+    let path = "/api/v1/phones/virtual-phone/screen?max_side=100";
+    assert_eq!(client.get(path).await.status, 200);
+    let mut policy = sinew_policy::PolicySettings::default();
+    let rule = json!({"id": "no-pictures", "tools": ["capture_screenshot"], "do": "deny"});
+    policy.read(json!({"rules": [rule]})).unwrap();
+    let deny = sinew_gateway::AccessSettings { policy, ..sinew_gateway::AccessSettings::default() };
+    server.gateway.set_access(deny).unwrap();
+    let refused = client.get(path).await;
+    assert!([403, 404].contains(&refused.status.as_u16()), "{}", refused.status);
+}
+
+fn apk(size: usize) -> Vec<u8> {
+    [b"PK\x03\x04".as_slice(), &vec![7; size - 4]].concat()
+}
+
+async fn upload(client: &Client, query: &str, body: Vec<u8>) -> crate::client::Reply {
+    let path = format!("/api/v1/phones/virtual-phone/apps{query}");
+    client.send("POST", &path, &[("content-type", "application/octet-stream")], body).await
+}
+
+#[tokio::test]
+async fn an_app_is_uploaded_as_a_call_of_install_app_and_what_is_no_app_is_refused() {
+    let server = TestServer::new().await;
+    let client = server.client();
+    let mut policy = sinew_policy::PolicySettings::default();
+    policy.read(json!({"danger": "allow"})).unwrap();
+    let allow = sinew_gateway::AccessSettings { policy, ..sinew_gateway::AccessSettings::default() };
+    server.gateway.set_access(allow).unwrap();
+    let setup = PhoneSetup { lock: LockScreen::None, ..PhoneSetup::default() };
+    let phone = VirtualPhone::new(setup, PhoneClock::Real);
+    let full = PhoneDevice::new(phone.clone(), Profile::Full);
+    server.gateway.apply(DeviceEvent::Joined(Arc::new(full)));
+    assert_eq!(upload(&client, "", apk(100)).await.status, 404, "only testers install");
+
+    server.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone, Profile::Tester))));
+    let text = upload(&client, "", b"#!/bin/sh\nreboot\n".to_vec()).await.json();
+    let message = text["error"]["error_message"].as_str().unwrap_or_default();
+    assert!(message.contains("is not an APK"), "{text}");
+    for wrong in ["?sizes=1,2", "?sizes=x", "?sizes=", "?sizes=18446744073709551615,5", "?sizes=-4"] {
+        let reply = upload(&client, wrong, b"not an apk".to_vec()).await;
+        assert_eq!(reply.status, 400, "{wrong}: {:?}", reply.body);
+    }
+    // A zip file that is no app: the phone says so.
+    let refused = upload(&client, "", apk(70_000)).await;
+    assert_eq!(refused.status, 502, "{:?}", refused.body);
+    let refused = upload(&client, "?sizes=40000,30000", [apk(40_000), apk(30_000)].concat()).await;
+    assert_eq!(refused.status, 502, "{:?}", refused.body);
+    let records = client.get("/api/v1/audit").await.json()["records"].as_array().unwrap().clone();
+    let installs: Vec<_> = records.iter().filter(|record| record["tool"] == "install_app").collect();
+    assert!(installs.len() >= 4 && installs[0]["args"].to_string().contains("upload of 70000 bytes"), "{installs:?}");
+}
+
+#[tokio::test]
+async fn a_wrong_argument_is_told_in_one_voice_and_in_the_references_words_where_they_are_known() {
+    let server = TestServer::new().await;
+    let client = server.client();
+    join(&server, "one");
+    for (tool, arguments, plain, voice) in [
+        (
+            "tap",
+            json!({"x": "5", "y": 5}),
+            "Parameter 'x' must be a number, got string: '5'",
+            "argument `x` must be a number, got the string \"5\"",
+        ),
+        ("tap", json!({"y": 5}), "Missing required parameter: 'x'", "argument `x` is missing"),
+        (
+            "tap",
+            json!({"x": 99_999, "y": 5}),
+            "Parameter 'x' must be on the screen (0 to 1079), got: 99999.0",
+            "argument `x` must be on the screen (0 to 1079), got 99999.0",
+        ),
+        (
+            "swipe",
+            json!({"x1": 1, "y1": 1, "x2": 2, "y2": 2, "duration": 0}),
+            "Parameter 'duration' must be between 1 and 60000, got: 0",
+            "argument `duration` must be between 1 and 60000, got 0",
+        ),
+        (
+            "wait_for_idle",
+            json!({"timeout": 99_999}),
+            "Timeout must be between 1 and 30000 ms, got: 99999",
+            "argument `timeout` must be between 1 and 30000 ms, got 99999",
+        ),
+    ] {
+        let answer = call(&client, tool, arguments.clone()).await;
+        assert_eq!((&answer["error"]["code"], &answer["error"]["message"]), (&json!(-32602), &json!(plain)));
+        let params = json!({"name": tool, "arguments": arguments});
+        let answer = client.modern("tools/call", params).await.message();
+        let text = answer["result"]["content"][0]["text"].as_str().or(answer["error"]["message"].as_str());
+        let text = text.unwrap_or_else(|| panic!("{answer}"));
+        assert!(text.starts_with(voice), "{answer}");
+        assert_eq!(text.matches(voice).count(), 1, "said once: {answer}");
+        assert!(answer.to_string().contains("-32602"), "with the reference's number: {answer}");
+    }
+    let answer = call(&client, "scroll", json!({"direction": "UP"})).await;
+    assert!(answer["result"].is_object(), "the reference takes words in any case: {answer}");
 }

@@ -4,77 +4,54 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sinew_policy::{Decision, Verdict};
+use sinew_policy::Verdict;
 use sinew_tool::text::clean_line;
 use sinew_tool::{Args, Digest, Effect, ErrorKind, PlannedCall, ToolAccess, ToolError, ToolUse};
 
 use super::approvals::{Answer, Asking, Binding, CallIdentity};
-use super::authorize::{MAX_SHOWN_ARGS, askers, denied, patience, too_long_to_approve, unix_ms};
+use super::authorize::{MAX_SHOWN_ARGS, page_of, patience, too_long_to_approve, unix_ms};
+use super::parts::PartsContext;
 use super::{ApprovalRequest, Lens};
 use crate::gateway::Gateway;
 use crate::nested::{AgreedCall, AsCaller};
-use crate::principal::{Principal, Role};
+use crate::principal::Principal;
 use crate::redaction;
-use crate::route::{self, RequestedTool, Target};
 use crate::snapshot::Holder;
 use crate::store::hex;
-use crate::view::Shape;
 
 /// Whoever asks again and again says in between that it waits.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 
 impl AsCaller {
     /// How long a person may take to agree.
-    fn patience(&self, decision: &Decision<'_>) -> Duration {
+    fn patience(&self, wanted: Duration) -> Duration {
         match () {
             () if self.asks_again => SHORT_PATIENCE,
-            () if self.nesting.is_detached => decision.ask.wait.min(self.deadline.time_left()),
-            () if self.caller.is_patient() => patience(&self.who, decision, Duration::ZERO),
-            () => patience(&self.who, decision, self.deadline.whole_time()),
+            () if self.nesting.is_detached => wanted.min(self.deadline.time_left()),
+            () if self.caller.is_patient() => patience(&self.who, wanted, Duration::ZERO),
+            () => patience(&self.who, wanted, self.deadline.whole_time()),
         }
     }
 }
 
 impl Gateway {
-    /// Asks once for all of these calls that a person must approve. Calls to labels, and calls whose tool is not there
-    /// now, are asked about when they are made.
+    /// Asks once for all of these calls that a person must approve, and for what they call in turn. Calls whose tool is
+    /// not there now are asked about when they are made.
     pub(crate) async fn agree(&self, caller: &AsCaller, calls: &[PlannedCall]) -> Result<(), ToolError> {
-        let (snapshot, lens) = (self.snapshot(), self.lens(&caller.who));
+        let lens = self.lens(&caller.who);
         let policy = lens.in_force().version();
-        let mut agreed = caller.nesting.agreed.unused();
-        let mut waiting = Vec::new();
-        let mut steps = Vec::new();
-        let mut asked_by = Vec::new();
-        let mut wait = None;
-        for call in calls {
-            let mut args = call.args.clone();
-            let requested = match &call.device {
-                Some(device) => RequestedTool::On { device, tool: &call.tool },
-                None => RequestedTool::Public { name: &call.tool, shape: Shape::Folded },
-            };
-            let found = route::find(&snapshot, requested, &mut args, &lens, self.settings().spec_tools);
-            let Ok(Target::Device(holder)) = found else { continue };
-            let (plan, in_force) = (lens.plan(holder), lens.in_force());
-            let decision = in_force.policy().decide(&plan, &args, in_force.local_time());
-            let mut must_ask = false;
-            match decision.verdict {
-                Verdict::Allow => {}
-                Verdict::Deny => return Err(denied(holder, &decision.reason)),
-                Verdict::Ask if caller.who.role == Role::Admin && caller.confirms(call.device.as_deref()) => {}
-                Verdict::Ask => {
-                    let call = AgreedCall { policy: policy.clone(), call: CallIdentity::of(holder, &args) };
-                    must_ask = !call.take_from(&mut agreed);
-                    if must_ask {
-                        let patience = caller.patience(&decision);
-                        wait = Some(wait.map_or(patience, |other: Duration| other.min(patience)));
-                        waiting.push(call);
-                        asked_by.extend(askers(&decision));
-                    }
-                }
-            }
-            steps.push(describe(&lens, holder, &args, &decision, must_ask));
-        }
-        let (Some(wait), Some(AgreedCall { call: first, .. })) = (wait, waiting.first()) else { return Ok(()) };
+        let confirms = |device: Option<&str>| lens.in_force().takes_decision_of(&caller.who) && caller.confirms(device);
+        let context = PartsContext {
+            lens: &lens,
+            agreed: caller.nesting.agreed.unused(),
+            confirms: &confirms,
+            depth: caller.nesting.depth + 1,
+        };
+        let parts = self.parts(calls.to_vec(), context).await?;
+        let waits = parts.asked.iter().map(|part| caller.patience(part.wait)).min();
+        let (waiting, steps) = (parts.asked_calls(), &parts.shown);
+        let (Some(wait), Some(AgreedCall { call: first, .. })) = (waits, waiting.first()) else { return Ok(()) };
+        let asked_by = parts.askers().collect();
         // No tool has the digest of a list, so that approving the steps approves nothing else; and no other call of the
         // same tool, which could make the same calls among others.
         let tools = waiting.iter().map(|AgreedCall { call, .. }| json!([call.device, call.tool.hex()]));
@@ -87,7 +64,9 @@ impl Gateway {
             args: Digest::of(&json!(args)),
         };
         let binding = Binding { principal: caller.who.id.clone(), policy: policy.clone(), asked_by, call };
-        let Some(on) = snapshot.devices.iter().find(|entry| entry.info.key.0 == first.device) else { return Ok(()) };
+        let Some(on) = lens.snapshot().devices.iter().find(|entry| entry.info.key.0 == first.device) else {
+            return Ok(());
+        };
         let shown = json!({"arguments": self.shown_whole(caller, &lens), "steps": steps}).to_string();
         // Keyed, as in every record: a plain digest gives short secrets away.
         let args_digest = hex(&self.recorder().key.digest(json!(binding.call.args.hex()).to_string().as_bytes()));
@@ -101,26 +80,36 @@ impl Gateway {
             tool: clean_line(&format!("{} (its steps)", caller.tool), 128),
             args: shown,
             reason: format!("{} of its steps must be approved", waiting.len()),
+            effect: parts.worst_effect(),
             keep: Duration::ZERO,
             at: unix_ms(),
         };
-        let asking = Asking { binding, on: on.id.clone(), request, args_digest, who: caller.who.clone() };
+        // The client would repeat the whole call, of which something may be done already: it is not asked.
+        let (on, who) = (on.id.clone(), caller.who.clone());
+        let asking = Asking { binding, on, request, args_digest, who, question: None, binds_args: true };
         match caller.deadline.pause(wait, self.access().approvals.ask(asking, wait, &*caller.caller)).await? {
             Answer::Approved(_) => {
                 caller.nesting.agreed.add(waiting);
                 Ok(())
+            }
+            // Without a question, the client answers nothing.
+            Answer::Asked | Answer::Declined { .. } => {
+                Err(ToolError::new(ErrorKind::Internal, "a client answered what it was not asked"))
             }
             Answer::Denied { by } => {
                 let message = format!("{by} did not approve the steps of `{}`; nothing was sent", caller.tool);
                 Err(ToolError::new(ErrorKind::PermissionDenied, message))
             }
             Answer::Waiting { id } => {
+                let url = page_of(self.approval_page().as_deref().map(String::as_str), &id);
+                let at = url.as_ref().map(|url| format!(" at {url} or")).unwrap_or_default();
                 let message = format!(
-                    "steps of `{}` wait for a person's approval; nothing was sent. An administrator approves them with \
-                     `sinew approvals approve {id}`; then repeat this call unchanged within ten minutes",
+                    "steps of `{}` wait for a person's approval; nothing was sent. An administrator approves them{at} \
+                     with `sinew approvals approve {id}`; then repeat this call unchanged within ten minutes",
                     caller.tool
                 );
-                Err(ToolError::new(ErrorKind::ApprovalNeeded, message).with_details(json!({"approval": id})))
+                let details = json!({"approval": id, "url": url});
+                Err(ToolError::new(ErrorKind::ApprovalNeeded, message).with_details(details))
             }
         }
     }
@@ -166,15 +155,4 @@ impl Gateway {
             false => effects.into_iter().flatten().max(),
         }
     }
-}
-
-/// One of the calls, as a person is shown it.
-fn describe(lens: &Lens, holder: Holder<'_>, args: &Args, decision: &Decision<'_>, must_ask: bool) -> Value {
-    let shown = lens.shown(holder, args);
-    let (tool, device) = (&holder.offered.tool.name, holder.entry.title());
-    let mut step = json!({"tool": tool, "device": device, "arguments": shown});
-    if must_ask {
-        step["approve_because"] = json!(decision.reason.text());
-    }
-    step
 }

@@ -1,26 +1,35 @@
 //! Calls that wait for a person, and what was decided about them.
 //!
-//! An approval is good for one call: the same caller, device, tool and arguments under the same policy; or for all
-//! arguments for a time, where the person or the rule says so. Everything is in memory, so that a restart of the gateway
-//! approves nothing.
+//! An approval is good for one call: the same caller, device, tool and arguments under the same policy; or for more, where
+//! the person or the rule says so (`grants`). Requests are in memory, so that a restart of the gateway approves nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use sinew_tool::{Caller, DeviceId, Digest, ErrorKind, PendingApproval, ToolError};
+use sinew_tool::{
+    Caller, Consent, ConsentRequest, ConsentWay, DeviceId, Digest, Effect, ErrorKind, PendingApproval, ToolError,
+};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::grants::{ApprovalGrant, Grant, GrantReach, Grants};
 use crate::principal::Principal;
+use crate::settings::OpenError;
+use crate::store::AuditKey;
 
 /// How long a request can be decided, and how long a decision can be used.
 const OPEN_TIME: Duration = Duration::from_secs(600);
 /// A person reads this many.
 const MAX_OPEN: usize = 200;
 const MAX_OPEN_PER_CALLER: usize = 8;
-const MAX_GRANTS: usize = 1_000;
+/// Calls that were denied and whose callers may come back for the answer.
+const MAX_DENIED: usize = 200;
+/// Who decided, where a client was asked and answered itself.
+const CLIENTS_WORD: &str = "the client's own word";
 
 /// A call that waits for a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,6 +43,8 @@ pub struct ApprovalRequest {
     pub tool: String,
     /// The JSON text of the arguments, without secrets.
     pub args: String,
+    /// What the tool does; `None` where nobody said so.
+    pub effect: Option<Effect>,
     /// Why a person is asked.
     pub reason: String,
     /// For so long an approval also covers the caller's later calls of the tool on the device, with any arguments.
@@ -49,6 +60,9 @@ pub enum ApprovalDecision {
     Once,
     /// This call now, and this caller's calls of the tool on the device for a time, with any arguments.
     For(Duration),
+    /// This caller's calls of the tool on the device until somebody revokes it. Of tools that can do harm, or of which
+    /// nobody said what they do, with the same arguments only.
+    Always,
     Deny,
 }
 
@@ -62,6 +76,10 @@ pub(crate) struct Asking {
     /// The digest of the arguments in the record of the call, in hex.
     pub(crate) args_digest: String,
     pub(crate) who: Principal,
+    /// How the client may ask; `None` for a call whose client cannot, or that is a part of another.
+    pub(crate) question: Option<ConsentRequest>,
+    /// "Always" means these arguments.
+    pub(crate) binds_args: bool,
 }
 
 /// What an approval is bound to.
@@ -93,6 +111,12 @@ pub(crate) enum Answer {
     Waiting {
         id: String,
     },
+    /// The client asks and repeats the call; the request stays open.
+    Asked,
+    /// The client said no, perhaps without asking anybody; the request stays open.
+    Declined {
+        id: String,
+    },
 }
 
 /// The approval that a call used.
@@ -114,7 +138,9 @@ pub(crate) struct CallApprovals {
 #[derive(Default)]
 struct ApprovalTable {
     open: BTreeMap<String, OpenApproval>,
-    grants: Vec<Grant>,
+    grants: Grants,
+    /// Id, who asked and who denied; oldest first.
+    denied: VecDeque<(String, String, String)>,
 }
 
 /// What was decided and by whom; `None` as long as nobody has.
@@ -126,19 +152,15 @@ struct OpenApproval {
     decided: watch::Sender<Decided>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Grant {
-    id: String,
-    by: String,
-    binding: Binding,
-    /// Any arguments, any number of calls.
-    for_a_while: bool,
-    ends: Instant,
-}
-
 impl CallApprovals {
+    /// Takes what was always allowed from its file, or keeps it in memory alone.
+    pub(crate) fn open(file: Option<PathBuf>, key: AuditKey) -> Result<CallApprovals, OpenError> {
+        let table = ApprovalTable { grants: Grants::open(file, key)?, ..ApprovalTable::default() };
+        Ok(CallApprovals { table: Mutex::new(table), ..CallApprovals::default() })
+    }
+
     /// Waits until a person decided about the call, at most for `wait`. Identical calls share one request, and each needs
-    /// an approval of its own. The caller hears of it while it waits.
+    /// an approval of its own. The caller hears of it while it waits, and its client asks where it can.
     pub(crate) async fn ask(
         &self,
         mut asking: Asking,
@@ -146,6 +168,13 @@ impl CallApprovals {
         caller: &dyn Caller,
     ) -> Result<Answer, ToolError> {
         let ends = Instant::now() + wait;
+        // A client that was asked comes back with the id; a new question about what was denied would never end.
+        let denied = caller.resumed_approval().and_then(|id| self.table().denied_by(&id, &asking.binding.principal));
+        if let Some(by) = denied {
+            return Ok(Answer::Denied { by });
+        }
+        let is_form = asking.question.as_ref().is_some_and(|question| question.way == ConsentWay::Form);
+        let mut has_asked = false;
         loop {
             let (id, mut decided) = {
                 let mut table = self.table();
@@ -157,7 +186,31 @@ impl CallApprovals {
             let ApprovalRequest { device, tool, reason, .. } = asking.request.clone();
             caller.waits_for_approval(&PendingApproval { id: id.clone(), device, tool, reason });
             self.note_change();
-            match tokio::time::timeout_at(ends, decided.wait_for(Option::is_some)).await {
+            let mut asked = pin!(async {
+                match &asking.question {
+                    Some(question) => caller.consent(&question.about(&id)).await,
+                    None => Consent::Waits,
+                }
+            });
+            let decided = loop {
+                tokio::select! {
+                    biased;
+                    said = &mut asked, if !has_asked => {
+                        has_asked = true;
+                        match said {
+                            Consent::Repeats => return Ok(Answer::Asked),
+                            // The decision is made on the page.
+                            _ if !is_form => {}
+                            Consent::Waits => {}
+                            // Somebody else may have been faster, and the first decision counts.
+                            Consent::Accepted => drop(self.decide(&id, ApprovalDecision::Once, CLIENTS_WORD)),
+                            Consent::Declined => return Ok(Answer::Declined { id: id.clone() }),
+                        }
+                    }
+                    decided = tokio::time::timeout_at(ends, decided.wait_for(Option::is_some)) => break decided,
+                }
+            };
+            match decided {
                 Ok(Ok(decision)) => {
                     if let Some((ApprovalDecision::Deny, by)) = &*decision {
                         return Ok(Answer::Denied { by: by.clone() });
@@ -169,14 +222,32 @@ impl CallApprovals {
                                    caller's token changed; nothing was sent. Call it again";
                     return Err(ToolError::new(ErrorKind::ApprovalNeeded, message));
                 }
-                Err(_) => return Ok(Answer::Waiting { id }),
+                Err(_) => return Ok(Answer::Waiting { id: id.clone() }),
             }
         }
     }
 
     /// Makes an approval good again whose call was not sent.
     pub(crate) fn give_back(&self, approved: Approved) {
-        self.table().grants.extend(approved.used_up.map(|grant| *grant));
+        if let Some(grant) = approved.used_up {
+            self.table().grants.give_back(*grant);
+        }
+    }
+
+    /// What can still be used, newest first.
+    pub(crate) fn grants(&self) -> Vec<ApprovalGrant> {
+        self.table().grants.list()
+    }
+
+    pub(crate) fn revoke(&self, id: &str) -> Result<ApprovalGrant, ToolError> {
+        let revoked = self.table().grants.revoke(id)?;
+        self.note_change();
+        Ok(revoked)
+    }
+
+    /// Forgets what a caller asked for and was allowed.
+    pub(crate) fn forget_caller(&self, caller: &str) {
+        self.forget_revoked(|who| who.id != caller);
     }
 
     pub(crate) fn list(&self) -> Vec<ApprovalRequest> {
@@ -191,6 +262,7 @@ impl CallApprovals {
         let mut table = self.table();
         let before = table.open.len();
         table.open.retain(|_, open| is_valid(&open.asking.who));
+        table.grants.retain_callers(is_valid);
         if table.open.len() != before {
             self.note_change();
         }
@@ -208,28 +280,36 @@ impl CallApprovals {
     pub(crate) fn forget_other_policies(&self, version: &Arc<str>) {
         let mut table = self.table();
         table.open.retain(|_, open| open.asking.binding.policy == *version);
-        table.grants.retain(|grant| grant.binding.policy == *version);
+        table.grants.forget_other_policies(version);
         self.note_change();
+    }
+
+    /// The principal whose call waits as this.
+    pub(crate) fn asker_of(&self, id: &str) -> Option<String> {
+        self.table().open.get(id).map(|open| open.asking.binding.principal.clone())
     }
 
     /// The first decision counts. Returns the call that was decided about.
     pub(crate) fn decide(&self, id: &str, decision: ApprovalDecision, by: &str) -> Result<Asking, ToolError> {
         let mut table = self.table();
-        let OpenApproval { asking, decided, .. } = table.open.remove(id).ok_or_else(|| not_waiting(id))?;
+        let asking = table.open.get(id).ok_or_else(|| not_waiting(id))?.asking.clone();
         let keep = asking.request.keep;
-        let (for_a_while, time) = match decision {
-            ApprovalDecision::For(time) => (true, time),
-            ApprovalDecision::Once if !keep.is_zero() => (true, keep),
-            ApprovalDecision::Once | ApprovalDecision::Deny => (false, OPEN_TIME),
+        let grant = |reach, time| Grant::new(id, by, &asking, reach, time);
+        let granted = match decision {
+            ApprovalDecision::For(time) => Some(grant(GrantReach::AnyArguments, Some(time))),
+            ApprovalDecision::Once if !keep.is_zero() => Some(grant(GrantReach::AnyArguments, Some(keep))),
+            ApprovalDecision::Once => Some(grant(GrantReach::Once, Some(OPEN_TIME))),
+            ApprovalDecision::Always if asking.binds_args => Some(grant(GrantReach::SameArguments, None)),
+            ApprovalDecision::Always => Some(grant(GrantReach::AnyArguments, None)),
+            ApprovalDecision::Deny => None,
         };
-        if decision != ApprovalDecision::Deny {
-            if table.grants.len() >= MAX_GRANTS {
-                table.grants.remove(0);
-            }
-            let (id, by, binding) = (id.to_owned(), by.to_owned(), asking.binding.clone());
-            table.grants.push(Grant { id, by, binding, for_a_while, ends: Instant::now() + time });
+        match granted {
+            Some(grant) => table.grants.add(grant)?,
+            None => table.note_denied(id, &asking.binding.principal, by),
         }
-        decided.send_replace(Some((decision, by.to_owned())));
+        if let Some(open) = table.open.remove(id) {
+            open.decided.send_replace(Some((decision, by.to_owned())));
+        }
         self.note_change();
         Ok(asking)
     }
@@ -238,7 +318,7 @@ impl CallApprovals {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         table.open.retain(|_, open| open.ends > now);
-        table.grants.retain(|grant| grant.ends > now);
+        table.grants.expire(now);
         table
     }
 }
@@ -253,13 +333,23 @@ pub(crate) fn not_waiting(id: &str) -> ToolError {
 }
 
 impl ApprovalTable {
-    /// Uses up an approval for this call, if there is one.
+    /// Uses an approval for this call, if there is one.
     fn spend(&mut self, binding: &Binding) -> Option<Approved> {
-        let place = self.grants.iter().position(|grant| grant.covers(binding))?;
-        let Grant { id, by, for_a_while, .. } = &self.grants[place];
-        let (id, by, for_a_while) = (id.clone(), by.clone(), *for_a_while);
-        let used_up = (!for_a_while).then(|| Box::new(self.grants.remove(place)));
+        let (ApprovalGrant { id, by, .. }, used_up) = self.grants.spend(binding)?;
         Some(Approved { id, by, used_up })
+    }
+
+    fn note_denied(&mut self, id: &str, principal: &str, by: &str) {
+        if self.denied.len() >= MAX_DENIED {
+            self.denied.pop_front();
+        }
+        self.denied.push_back((id.to_owned(), principal.to_owned(), by.to_owned()));
+    }
+
+    /// Who denied it to this caller.
+    fn denied_by(&self, id: &str, principal: &str) -> Option<String> {
+        let mut denied = self.denied.iter();
+        denied.find(|(denied, of, _)| denied == id && of == principal).map(|(.., by)| by.clone())
     }
 
     fn open(&mut self, asking: &mut Asking) -> Result<(String, watch::Receiver<Decided>), ToolError> {
@@ -286,23 +376,10 @@ impl ApprovalTable {
             let mut bytes = [0; 3];
             getrandom::fill(&mut bytes).map_err(|error| ToolError::new(ErrorKind::Internal, error.to_string()))?;
             let id = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-            if !self.open.contains_key(&id) {
+            let is_denied = self.denied.iter().any(|(denied, ..)| *denied == id);
+            if !self.open.contains_key(&id) && !self.grants.contains(&id) && !is_denied {
                 return Ok(id);
             }
-        }
-    }
-}
-
-impl Grant {
-    fn covers(&self, binding: &Binding) -> bool {
-        let own = &self.binding;
-        match self.for_a_while {
-            true => {
-                let call = CallIdentity { args: own.call.args, ..binding.call.clone() };
-                let is_answered = binding.asked_by.iter().all(|rule| own.asked_by.contains(rule));
-                is_answered && Binding { call, asked_by: own.asked_by.clone(), ..binding.clone() } == *own
-            }
-            false => binding == own,
         }
     }
 }

@@ -4,7 +4,9 @@ mod agree;
 mod approvals;
 mod authorize;
 mod explain;
+mod grants;
 mod lens;
+mod parts;
 mod secrets;
 
 use std::collections::HashMap;
@@ -14,9 +16,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde_json::json;
 use sinew_policy::{
-    CallerFacts, CallerKind, DeviceFacts, EffectRule, EffectSource, Limiter, LocalTime, Plan, Policy, PolicyProblem,
-    PolicySettings, RedactionRule, Rights, Severity, ToolFacts, ToolOrigin, Verdict, check_effects, check_redactions,
-    effect_of, hinted_effect,
+    ApprovalsBy, CallerFacts, CallerKind, DeviceFacts, EffectRule, EffectSource, Limiter, LocalTime, Plan, Policy,
+    PolicyProblem, PolicySettings, RedactionRule, Rights, Severity, ToolFacts, ToolOrigin, Verdict, check_effects,
+    check_redactions, effect_of, hinted_effect,
 };
 use sinew_tool::settings::Setting;
 use sinew_tool::{Admission, Args, DeviceId, Digest, Effect, TextTrust};
@@ -31,6 +33,7 @@ pub use approvals::{ApprovalDecision, ApprovalRequest};
 pub(crate) use approvals::{Asking, CallApprovals, CallIdentity, not_waiting};
 pub(crate) use authorize::{Agreement, ProposedCall};
 pub use explain::{CallExplanation, ToolEffect};
+pub use grants::{ApprovalGrant, GrantReach};
 pub(crate) use lens::{Lens, LensKey};
 pub(crate) use secrets::CallSecrets;
 
@@ -121,11 +124,11 @@ struct PlanKey {
 }
 
 impl Access {
-    pub(crate) fn new(settings: AccessSettings) -> Result<Access, Vec<PolicyProblem>> {
+    pub(crate) fn new(settings: AccessSettings, approvals: CallApprovals) -> Result<Access, Vec<PolicyProblem>> {
         Ok(Access {
             in_force: ArcSwap::from_pointee(PolicyInForce::new(settings)?),
             limiter: Limiter::default(),
-            approvals: CallApprovals::default(),
+            approvals,
             opened: Instant::now(),
         })
     }
@@ -190,6 +193,17 @@ impl PolicyInForce {
 
     pub(crate) fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// Whether this administrator may agree to calls: by default each, with `approvals = "passphrase"` only people who
+    /// showed theirs. A program that runs under somebody's user has the tokens in the state directory, but no passphrase.
+    pub(crate) fn takes_decision_of(&self, who: &Principal) -> bool {
+        let has_shown = !self.needs_passphrase() || who.kind == CallerKind::Person;
+        has_shown && who.role == Role::Admin
+    }
+
+    pub(crate) fn needs_passphrase(&self) -> bool {
+        self.policy.settings().approvals == ApprovalsBy::Passphrase
     }
 
     /// Approvals are bound to it.

@@ -10,6 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::chain::AuditKey;
 use super::format;
+use crate::private_files::{private_options, protect};
 use crate::settings::OpenError;
 
 /// Where a store lives: a file, or memory that all connections of this process to it share.
@@ -257,26 +258,18 @@ fn remove(file: &Path) -> std::io::Result<()> {
 }
 
 fn create_private(file: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file).map(drop)
+    private_options().write(true).create_new(true).open(file).map(drop)
 }
 
 /// The arguments of calls are for the owner of the gateway alone. SQLite gives the files it keeps beside the store the
 /// store's own mode; those of an earlier gateway are corrected.
 fn make_private(file: &Path) -> std::io::Result<()> {
-    #[cfg(unix)]
     for suffix in ["", "-wal", "-shm"] {
-        let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        match std::fs::set_permissions(beside(file, suffix), owner_only) {
+        match protect(&beside(file, suffix)) {
             Err(error) if error.kind() != IoErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
-    #[cfg(not(unix))]
-    let _ = file;
     Ok(())
 }
 

@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::broadcast;
 
 use super::chain::{AuditKey, AuditSeal, first_record, seals_after};
+use crate::private_files::private_options;
 
 /// One seal a line, as JSON, oldest first.
 pub(super) const FILE: &str = "audit.seals";
@@ -110,13 +111,10 @@ impl SealFile {
     fn open(store: &Path) -> io::Result<SealFile> {
         let path = store.with_file_name(FILE);
         drop_torn_line(&path)?;
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = private_options().append(true).create(true).open(&path)?;
         let mut log = store.as_os_str().to_owned();
         log.push("-wal");
-        Ok(SealFile { file: options.open(&path)?, path, log: log.into() })
+        Ok(SealFile { file, path, log: log.into() })
     }
 
     fn append(&mut self, seals: &[AuditSeal]) -> io::Result<()> {

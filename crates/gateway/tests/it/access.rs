@@ -67,10 +67,10 @@ async fn a_dangerous_call_waits_for_a_person_who_can_say_yes() {
     let request = gateway.approval_requests().remove(0);
     assert_eq!((request.principal.as_str(), request.tool.as_str()), ("tester", "self.unlock"));
     assert_eq!((request.args.as_str(), door.count()), (r#"{"code":1}"#, 0));
-    gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+    gateway.decide_approval(&admin(), "test", &request.id, ApprovalDecision::Once).unwrap();
     assert_eq!(waiting.await.unwrap().unwrap()["tool"], "self.unlock");
     assert_eq!(door.count(), 1);
-    let again = gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap_err();
+    let again = gateway.decide_approval(&admin(), "test", &request.id, ApprovalDecision::Once).unwrap_err();
     assert_eq!(again.kind, ErrorKind::UnknownResource);
 }
 
@@ -84,7 +84,7 @@ async fn a_person_can_say_no() {
             tokio::task::yield_now().await;
         }
         let id = gateway.approval_requests().remove(0).id;
-        gateway.decide_approval(&admin(), &id, ApprovalDecision::Deny).unwrap();
+        gateway.decide_approval(&admin(), "test", &id, ApprovalDecision::Deny).unwrap();
     };
     let (answer, ()) = tokio::join!(call, decide);
     let error = answer.unwrap_err();
@@ -111,7 +111,7 @@ async fn of_equal_calls_that_wait_each_needs_an_approval_of_its_own() {
         .collect();
     for approved in 1..=3 {
         let request = until_waiting(&gateway).await;
-        gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+        gateway.decide_approval(&admin(), "test", &request.id, ApprovalDecision::Once).unwrap();
         while door.count() < approved {
             tokio::task::yield_now().await;
         }
@@ -155,7 +155,7 @@ async fn a_caller_hears_of_the_approval_that_its_own_call_waits_for_and_of_no_ot
         }
         let ids: Vec<String> = gateway.approval_requests().into_iter().map(|request| request.id).collect();
         for id in &ids {
-            gateway.decide_approval(&admin(), id, ApprovalDecision::Once).unwrap();
+            gateway.decide_approval(&admin(), "test", id, ApprovalDecision::Once).unwrap();
         }
         ids
     };
@@ -182,7 +182,7 @@ async fn the_request_of_a_revoked_token_is_gone() {
     gateway.tokens().revoke(&view.id).unwrap();
     assert_eq!(gateway.approval_requests(), []);
     let id = error.details["approval"].as_str().unwrap();
-    assert!(gateway.decide_approval(&admin(), id, ApprovalDecision::Once).is_err());
+    assert!(gateway.decide_approval(&admin(), "test", id, ApprovalDecision::Once).is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -204,7 +204,7 @@ async fn a_rule_can_let_one_approval_cover_later_calls() {
     assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 1})).await, ErrorKind::ApprovalNeeded);
     let request = gateway.approval_requests().remove(0);
     assert_eq!(request.keep, Duration::from_secs(600));
-    gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+    gateway.decide_approval(&admin(), "test", &request.id, ApprovalDecision::Once).unwrap();
     for code in 1..4 {
         call(&gateway, UNLOCK, json!({"code": code})).await.unwrap();
     }
@@ -222,7 +222,7 @@ async fn an_approval_for_a_time_is_not_one_for_the_calls_of_another_rule() {
     let door = house(&gateway);
     assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 1})).await, ErrorKind::ApprovalNeeded);
     let request = gateway.approval_requests().remove(0);
-    gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+    gateway.decide_approval(&admin(), "test", &request.id, ApprovalDecision::Once).unwrap();
     call(&gateway, UNLOCK, json!({"code": 2})).await.unwrap();
     for of_another in [11, 10] {
         assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": of_another})).await, ErrorKind::ApprovalNeeded);
@@ -238,7 +238,7 @@ async fn nobody_is_asked_about_a_call_over_its_limit_and_no_approval_is_lost_by_
     let door = house(&gateway);
     let approve = || {
         let request = gateway.approval_requests().remove(0);
-        gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+        gateway.decide_approval(&admin(), "test", &request.id, ApprovalDecision::Once).unwrap();
     };
     // Two calls are asked about before either is made.
     for code in [1, 2] {
@@ -264,7 +264,7 @@ async fn the_record_of_a_decision_names_the_call_that_was_decided_about() {
     house(&gateway);
     assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 1})).await, ErrorKind::ApprovalNeeded);
     let id = gateway.approval_requests().remove(0).id;
-    gateway.decide_approval(&admin(), &id, ApprovalDecision::Once).unwrap();
+    gateway.decide_approval(&admin(), "test", &id, ApprovalDecision::Once).unwrap();
     call(&gateway, UNLOCK, json!({"code": 1})).await.unwrap();
     let records = gateway.find_records(AuditFilter::default(), 3).await.unwrap();
     let [called, decision, asked] = &records[..] else { panic!("{records:?}") };
@@ -289,7 +289,7 @@ async fn an_approval_that_comes_late_is_good_for_the_same_call_once() {
     assert_eq!(error.kind, ErrorKind::ApprovalNeeded);
     let id = error.details["approval"].as_str().unwrap();
     assert!(error.message.contains(&format!("sinew approvals approve {id}")), "{error}");
-    gateway.decide_approval(&admin(), id, ApprovalDecision::Once).unwrap();
+    gateway.decide_approval(&admin(), "test", id, ApprovalDecision::Once).unwrap();
     for (who, arguments) in [(client(), json!({"code": 2})), (tablet(), json!({"code": 1}))] {
         let error = call_as(&gateway, who, UNLOCK, arguments).await.unwrap_err();
         assert_eq!((error.kind, door.count()), (ErrorKind::ApprovalNeeded, 0));
@@ -306,15 +306,15 @@ async fn an_approval_does_not_outlive_its_time_its_policy_or_its_tool() {
     let approve = async || {
         let error = call(&gateway, UNLOCK, json!({})).await.unwrap_err();
         let id = error.details["approval"].as_str().unwrap().to_owned();
-        gateway.decide_approval(&admin(), &id, ApprovalDecision::Once).unwrap();
+        gateway.decide_approval(&admin(), "test", &id, ApprovalDecision::Once).unwrap();
     };
     approve().await;
     tokio::time::advance(Duration::from_secs(601)).await;
     assert_eq!(call_kind(&gateway, UNLOCK, json!({})).await, ErrorKind::ApprovalNeeded);
-    gateway.decide_approval(&admin(), &gateway.approval_requests()[0].id, ApprovalDecision::Once).unwrap();
+    gateway.decide_approval(&admin(), "test", &gateway.approval_requests()[0].id, ApprovalDecision::Once).unwrap();
     gateway.set_access(access("[[rules]]\nid = 'other'\non = ['device:lamp']\ndo = 'ask'\n")).unwrap();
     assert_eq!(call_kind(&gateway, UNLOCK, json!({})).await, ErrorKind::ApprovalNeeded);
-    gateway.decide_approval(&admin(), &gateway.approval_requests()[0].id, ApprovalDecision::Once).unwrap();
+    gateway.decide_approval(&admin(), "test", &gateway.approval_requests()[0].id, ApprovalDecision::Once).unwrap();
     door.set_tools([Tool { description: "Open all doors.".to_owned(), ..unlock() }]);
     gateway.apply(sinew_tool::DeviceEvent::Changed(stay(&door)));
     assert_eq!(call_kind(&gateway, UNLOCK, json!({})).await, ErrorKind::ApprovalNeeded);
@@ -327,7 +327,7 @@ async fn an_approval_for_a_while_covers_other_arguments_until_it_ends() {
     let door = house(&gateway);
     let id = call(&gateway, UNLOCK, json!({"code": 1})).await.unwrap_err().details["approval"].clone();
     let decision = ApprovalDecision::For(Duration::from_secs(60));
-    gateway.decide_approval(&admin(), id.as_str().unwrap(), decision).unwrap();
+    gateway.decide_approval(&admin(), "test", id.as_str().unwrap(), decision).unwrap();
     for code in 1..=3 {
         call(&gateway, UNLOCK, json!({"code": code})).await.unwrap();
     }
@@ -360,7 +360,7 @@ async fn only_an_administrator_confirms_a_call_or_decides_about_one() {
     gateway.call(confirmed(admin())).await.unwrap();
     assert_eq!(door.count(), 1);
     let id = gateway.approval_requests()[0].id.clone();
-    let error = gateway.decide_approval(&client(), &id, ApprovalDecision::Once).unwrap_err();
+    let error = gateway.decide_approval(&client(), "test", &id, ApprovalDecision::Once).unwrap_err();
     assert_eq!(error.kind, ErrorKind::PermissionDenied);
 }
 

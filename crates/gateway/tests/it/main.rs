@@ -8,6 +8,7 @@ mod audit;
 mod calls;
 mod coming_and_going;
 mod costly;
+mod decisions;
 mod events;
 mod fake;
 mod folding;

@@ -79,7 +79,7 @@ async fn approve_all(gateway: &Gateway, count: usize) {
     for _ in 0..count {
         waits(gateway).await;
         let request = gateway.approval_requests().remove(0);
-        gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+        gateway.decide_approval(&admin(), "test", &request.id, ApprovalDecision::Once).unwrap();
     }
 }
 
@@ -105,7 +105,7 @@ async fn what_a_person_sees_names_the_steps() {
     let look = async {
         waits(&gateway).await;
         let request = gateway.approval_requests().remove(0);
-        gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Deny).unwrap();
+        gateway.decide_approval(&admin(), "test", &request.id, ApprovalDecision::Deny).unwrap();
         request
     };
     let (answer, request) = tokio::join!(call(&gateway, "leave", json!({"code": 1})), look);
@@ -150,7 +150,7 @@ async fn an_approval_does_not_pass_a_policy_that_denies_by_now() {
         gateway.set_access(access("read-only = true\n")).unwrap();
         // What was asked under another policy is not asked any more.
         assert!(gateway.approval_requests().is_empty());
-        assert!(gateway.decide_approval(&admin(), &id, ApprovalDecision::Once).is_err());
+        assert!(gateway.decide_approval(&admin(), "test", &id, ApprovalDecision::Once).is_err());
     };
     let (answer, ()) = tokio::join!(waiting, decide);
     let error = answer.unwrap_err();
@@ -199,7 +199,7 @@ async fn steps_wait_for_a_person_before_the_first_and_the_caller_learns_it() {
     assert_eq!((error.kind, board.count()), (ErrorKind::ApprovalNeeded, 1), "{error}");
     let request = gateway.approval_requests().remove(0);
     assert_eq!(request.args.matches("\"tool\":\"unlock\"").count(), 2, "{request:?}");
-    gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+    gateway.decide_approval(&admin(), "test", &request.id, ApprovalDecision::Once).unwrap();
     call(&gateway, "run_steps", steps.clone()).await.unwrap();
     assert_eq!(board.count(), 5);
     // It is used up.
@@ -221,7 +221,7 @@ async fn an_approval_of_steps_is_good_for_no_other_steps() {
     assert_eq!(shown["arguments"], steps);
     assert_eq!((&shown["steps"][0]["tool"], &shown["steps"][0]["approve_because"]), (&json!("look"), &json!(null)));
     assert_eq!(shown["steps"][1]["approve_because"], "rule `soon`");
-    gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+    gateway.decide_approval(&admin(), "test", &request.id, ApprovalDecision::Once).unwrap();
     let before = board.count();
     let others = [json!([{"call": "unlock"}]), json!([{"call": "unlock"}, {"call": "look"}])];
     for (others, made) in others.into_iter().zip(1..) {
@@ -326,7 +326,7 @@ async fn an_approval_does_not_outlive_the_marks_of_tools() {
     let (gateway, board) = sequencer("[[rules]]\nid = 'soon'\ntools = ['unlock']\ndo = 'ask'\nask = { wait = 0 }\n");
     assert_eq!(call_kind(&gateway, "unlock", json!({})).await, ErrorKind::ApprovalNeeded);
     let id = gateway.approval_requests().remove(0).id;
-    gateway.decide_approval(&admin(), &id, ApprovalDecision::Once).unwrap();
+    gateway.decide_approval(&admin(), "test", &id, ApprovalDecision::Once).unwrap();
     let mut settings = access("[[rules]]\nid = 'soon'\ntools = ['unlock']\ndo = 'ask'\nask = { wait = 0 }\n");
     settings.effects = vec![EffectRule { effect: Some(MarkedEffect::Danger), ..EffectRule::default() }];
     gateway.set_access(settings).unwrap();
