@@ -1,6 +1,6 @@
 // The console in headless Chromium.
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { check, finish, gateway } from "./checks.mjs";
@@ -100,6 +100,59 @@ await check("console", "a call of an official client waits until a person allows
   await page.getByText("No call waits.").waitFor();
   await client.close();
 });
+for (const [era, mode] of [["2025-11-25", "legacy"], ["2026-07-28", { pin: "2026-07-28" }]]) {
+  const asked = [];
+  let answer;
+  const client = new Client({ name: "console-test", version: "1" }, { capabilities: { elicitation: { form: {}, url: {} } }, versionNegotiation: { mode } });
+  client.setRequestHandler("elicitation/create", async ({ params }) => {
+    asked.push(params);
+    return answer(params);
+  });
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit: { headers: { Authorization: `Bearer ${gateway.token}` } } }));
+  const { tools } = await client.listTools();
+  const named = (end) => tools.find((tool) => tool.name.endsWith(end)).name;
+  await check("console", `an official client of ${era} leads its user to the page, and what it answers decides nothing`, async () => {
+    answer = async ({ url }) => {
+      await page.goto(url);
+      await page.getByRole("heading", { name: "A call waits for you" }).waitFor();
+      await page.getByText("It changes something.").or(page.getByText("Nobody said what it does.")).waitFor();
+      await page.getByRole("button", { name: "Allow once" }).click();
+      await page.getByRole("heading", { name: "Allowed" }).waitFor();
+      return { action: "accept" };
+    };
+    const result = await client.callTool({ name: named("set_brightness"), arguments: { device: board, brightness: era.length + 20 } });
+    assert.ok(!result.isError, JSON.stringify(result));
+    assert.equal(asked.length, 1);
+    assert.equal(asked[0].mode, "url");
+    assert.ok(asked[0].url.startsWith(`${console_}approval?id=`), asked[0].url);
+  });
+  await check("console", `an official client of ${era} asks its own user where the rule says so`, async () => {
+    asked.length = 0;
+    answer = () => ({ action: "accept", content: {} });
+    const call = () => client.callTool({ name: named("set_theme"), arguments: { device: board, theme: "dark" } });
+    const made = await call();
+    assert.ok(!made.isError, JSON.stringify(made));
+    assert.match(asked[0].message, /^Sinew asks: may `[^`]+` call `self\.screen\.set_theme` on/);
+    answer = () => ({ action: "decline" });
+    const declined = await call();
+    assert.ok(declined.isError && JSON.stringify(declined).includes("sinew approvals approve"), JSON.stringify(declined));
+    const [{ id }] = JSON.parse(run("approvals", "--output", "json")).approvals;
+    run("approvals", "deny", id);
+  });
+  await client.close();
+}
+await check("console", "what is allowed always is listed and revoked", async () => {
+  const called = spawn(gateway.sinew, ["call", board, "self.screen.set_brightness", "brightness=33"], { env: { ...gateway.env, SINEW_URL: gateway.url, SINEW_TOKEN: gateway.token }, stdio: "ignore" });
+  const ended = new Promise((done) => called.on("exit", done));
+  await page.goto(`${console_}approvals`);
+  await page.getByRole("button", { name: /^Always/ }).click();
+  assert.equal(await ended, 0);
+  const row = page.getByRole("row").filter({ hasText: "when it is revoked" });
+  await row.getByRole("button", { name: "Revoke" }).click();
+  await row.getByRole("button", { name: "Press again to revoke" }).click();
+  await page.getByText("What you allow for ten minutes or always").waitFor();
+  assert.deepEqual(JSON.parse(run("approvals", "grants", "--output", "json")).grants, []);
+});
 await check("console", "a device arrives and leaves while somebody looks", async () => {
   await page.goto(`${console_}devices`);
   await page.getByRole("link", { name: board }).waitFor();
@@ -122,6 +175,29 @@ await check("console", "a tap on the picture of the phone is one call", async ()
   const taps = JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.filter((one) => one.tool === "tap");
   assert.equal(taps.length, before + 1);
   assert.equal(taps[0].door, "console");
+});
+await check("console", "the live view is one record of the audit, and the page takes a phone over", async () => {
+  const views = () => JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.filter((one) => one.tool === "capture_screenshot" && one.door === "console");
+  assert.equal(views().length, 1, JSON.stringify(views()));
+  const reserved = await fetch(`${gateway.url}/api/v1/devices/virtual-phone/reserve`, { method: "POST", headers: { Authorization: `Bearer ${gateway.token}`, "Content-Type": "application/json" }, body: JSON.stringify({ seconds: 300, wait: 20, purpose: "a test" }) });
+  assert.ok(reserved.ok, await reserved.text());
+  await page.goto(`${console_}phone?id=virtual-phone`);
+  await page.getByText(/^Held by/).waitFor();
+  await page.getByRole("button", { name: "Take over" }).click();
+  await page.getByRole("button", { name: /Press again: the holder loses the phone/ }).click();
+  await page.getByText(/^You have it/).waitFor();
+  await page.getByRole("button", { name: "Release" }).click();
+  await page.getByText("Nobody has it to themselves.").waitFor();
+});
+await check("console", "a lease is broken on the page of its device", async () => {
+  await fetch(`${gateway.url}/api/v1/devices/${board}/reserve`, { method: "POST", headers: { Authorization: `Bearer ${gateway.token}`, "Content-Type": "application/json" }, body: JSON.stringify({ seconds: 300 }) });
+  await page.goto(`${console_}device?id=${board}`);
+  await page.getByRole("button", { name: "Break the lease" }).click();
+  await page.getByRole("button", { name: /Press again: the holder loses the device/ }).click();
+  // Whoever broke it has the device for a moment.
+  await page.getByText("Held by").waitFor({ state: "detached" });
+  const told = spawnSync(gateway.sinew, ["call", board, "self.audio_speaker.set_volume", "volume=30"], { env: { ...gateway.env, SINEW_URL: gateway.url, SINEW_TOKEN: gateway.token }, encoding: "utf8" });
+  assert.ok(told.status !== 0 && told.stderr.includes("from you"), told.stderr);
 });
 await check("console", "an administrator confirms a call that the policy asks about", async () => {
   await page.goto(`${console_}device?id=${board}`);
@@ -165,7 +241,7 @@ await check("console", "signing in and deciding work without scripts", async () 
   const called = spawn(gateway.sinew, ["call", board, "self.screen.set_brightness", "brightness=12"], { env: { ...gateway.env, SINEW_URL: gateway.url, SINEW_TOKEN: gateway.token }, stdio: "ignore" });
   const ended = new Promise((done) => called.on("exit", done));
   let waiting = [];
-  while (!waiting.length) waiting = JSON.parse(run("approvals", "--output", "json")).approvals;
+  for (let tries = 0; !waiting.length && tries < 100; tries += 1) waiting = JSON.parse(run("approvals", "--output", "json")).approvals;
   await plain.page.goto(`${console_}approval?id=${waiting[0].id}`);
   if (pictures) await plain.page.screenshot({ path: `${pictures}/approval.png` });
   await plain.page.getByRole("button", { name: "Allow once" }).click();

@@ -1,12 +1,15 @@
-"""The official clients over `sinew stdio` while their gateway is restarted ten times.
+"""The official clients over `sinew stdio` and HTTP while their gateway is restarted ten times.
 
 Each call has a number of its own, and a thing counts how often each number arrives: no client may be lost, and no call
-may be made twice.
+may be made twice. Over HTTP a client that is told that its session is gone begins a new one, as MCP says; the library of
+Python leaves that to its user.
 """
 
 import asyncio
 import collections
+import contextlib
 import http.server
+import json
 import os
 import pathlib
 import signal
@@ -15,8 +18,13 @@ import tempfile
 import threading
 import urllib.parse
 
+import httpx2
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
+# This test restarts a gateway of its own; nothing may lead to that of the other tests.
+for name in ("SINEW_URL", "SINEW_TOKEN", "SINEW_CONFIG", "SINEW_STATE", "SINEW_FINGERPRINT", "SINEW_CA"):
+    os.environ.pop(name, None)
 BIN, CLIENTS = os.environ["SINEW_BIN"], os.environ["SINEW_CLIENTS"]
 RESTARTS = 10
 # Calls that each client must have answered between two restarts.
@@ -47,7 +55,7 @@ class Caller:
     """One client: what it asked for, and how that ended."""
 
     def __init__(self, name):
-        self.name, self.answered, self.failed, self.lost = name, [], [], None
+        self.name, self.answered, self.failed, self.lost, self.number = name, [], [], None, 0
         self.news = asyncio.Event()
 
     def note(self, number, error):
@@ -61,24 +69,62 @@ class Caller:
             await self.news.wait()
 
 
-async def python_client(caller, mode, env, stop):
+async def call_until(caller, client, stop, is_over=lambda error: False):
+    """Calls until it is told to stop, or the connection is of no use any more."""
+    while not stop.is_set():
+        caller.number += 1
+        name = f"{caller.name}-{caller.number}"
+        try:
+            result = await client.call_tool("count", {"number": name})
+            error = result.content[0].text if result.is_error else None
+        except Exception as failure:  # A protocol error is an answer too.
+            error = str(failure) or repr(failure)
+        caller.note(name, error)
+        if error and is_over(error):
+            return
+        await asyncio.sleep(0.05)
+
+
+async def python_stdio(caller, mode, gateway, stop):
     try:
-        server = StdioServerParameters(command=BIN, args=["stdio", "--client", caller.name], env=env)
+        server = StdioServerParameters(command=BIN, args=["stdio", "--client", caller.name], env=gateway.env)
         async with Client(server, mode=mode) as client:
-            number = 0
-            while not stop.is_set():
-                number += 1
-                name = f"{caller.name}-{number}"
-                try:
-                    result = await client.call_tool("count", {"number": name})
-                    error = result.content[0].text if result.is_error else None
-                except Exception as failure:  # A protocol error is an answer too.
-                    error = str(failure)
-                caller.note(name, error)
-                await asyncio.sleep(0.05)
+            await call_until(caller, client, stop)
     except Exception as failure:
         caller.lost = repr(failure)
         caller.news.set()
+
+
+async def python_http(caller, mode, gateway, stop):
+    """As an application does it: what cannot connect or lost its session connects again."""
+    headers = {"Authorization": f"Bearer {gateway.token}"}
+    failure, deadline = None, asyncio.get_running_loop().time() + PATIENCE
+    while not stop.is_set():
+        before = len(caller.answered)
+        with contextlib.suppress(asyncio.CancelledError):
+            try:
+                async with httpx2.AsyncClient(headers=headers, timeout=30) as http_client:
+                    transport = streamable_http_client(f"{gateway.url}/mcp", http_client=http_client)
+                    async with Client(transport, mode=mode) as client:
+                        await call_until(caller, client, stop, lambda error: True)
+            except Exception as error:
+                failure = repr(error)
+        now = asyncio.get_running_loop().time()
+        if len(caller.answered) > before:
+            deadline = now + PATIENCE
+        if now > deadline:
+            caller.lost = failure
+            caller.news.set()
+            return
+        await asyncio.sleep(0.05)
+
+
+async def typescript_stdio(caller, mode, gateway, stop):
+    await typescript_client(caller, mode, gateway.env, stop)
+
+
+async def typescript_http(caller, mode, gateway, stop):
+    await typescript_client(caller, mode, {"SINEW_URL": gateway.url, "SINEW_TOKEN": gateway.token}, stop)
 
 
 async def typescript_client(caller, mode, env, stop):
@@ -98,13 +144,31 @@ async def typescript_client(caller, mode, env, stop):
     ending.cancel()
 
 
-async def start(config, state):
-    process = await asyncio.create_subprocess_exec(
-        BIN, "serve", "--config", config, "--listen", "127.0.0.1:0", "--devices", "127.0.0.1:0", "--mqtt", "off",
-        "--output", "json", env=os.environ | {"SINEW_STATE": state, "SINEW_LOG": "error"},
-        stdout=asyncio.subprocess.PIPE)
-    assert await process.stdout.readline(), "the gateway did not start"
-    return process
+class TestGateway:
+    """A gateway of our own, which stays at its address."""
+
+    def __init__(self, config, state):
+        self.config, self.listen, self.process, self.url, self.token = config, "127.0.0.1:0", None, None, None
+        self.env = {"SINEW_STATE": state, "PATH": os.environ["PATH"]}
+
+    async def start(self):
+        self.process = await asyncio.create_subprocess_exec(
+            BIN, "serve", "--config", self.config, "--listen", self.listen, "--devices", "127.0.0.1:0", "--mqtt", "off",
+            "--output", "json", env=self.env | {"SINEW_LOG": "error"}, stdout=asyncio.subprocess.PIPE)
+        page = await self.process.stdout.readline()
+        assert page, "the gateway did not start"
+        self.url = json.loads(page)["url"]
+        self.listen = self.url.removeprefix("http://")
+
+    async def new_token(self):
+        made = await asyncio.create_subprocess_exec(
+            BIN, "token", "new", "--client", "http", env=self.env, stdout=asyncio.subprocess.PIPE)
+        text, _ = await made.communicate()
+        self.token = next(word for word in text.decode().split() if word.startswith("snw_"))
+
+    async def end(self, how):
+        self.process.send_signal(how)
+        await self.process.wait()
 
 
 async def main():
@@ -121,16 +185,21 @@ effect = "change"
 http = {{ url = "http://127.0.0.1:{gadget.server_port}/?number=${{number}}" }}
 """)
         state = str(pathlib.Path(folder, "state"))
-        env = {"SINEW_STATE": state, "PATH": os.environ["PATH"]}
-        gateway = await start(config, state)
+        gateway = TestGateway(config, state)
+        await gateway.start()
+        await gateway.new_token()
         stop = asyncio.Event()
         callers = {
-            Caller("python-session"): (python_client, "legacy"),
-            Caller("python-stateless"): (python_client, "2026-07-28"),
-            Caller("typescript-session"): (typescript_client, "legacy"),
-            Caller("typescript-stateless"): (typescript_client, "2026-07-28"),
+            Caller(f"{language}-{way}-{era}"): (run, mode)
+            for language, way, run in (
+                ("python", "stdio", python_stdio),
+                ("python", "http", python_http),
+                ("typescript", "stdio", typescript_stdio),
+                ("typescript", "http", typescript_http),
+            )
+            for era, mode in (("session", "legacy"), ("stateless", "2026-07-28"))
         }
-        tasks = [asyncio.create_task(run(caller, mode, env, stop)) for caller, (run, mode) in callers.items()]
+        tasks = [asyncio.create_task(run(caller, mode, gateway, stop)) for caller, (run, mode) in callers.items()]
 
         async def all_answered():
             await asyncio.wait_for(asyncio.gather(*(caller.answered_more(CALLS_BETWEEN) for caller in callers)), PATIENCE)
@@ -138,14 +207,12 @@ http = {{ url = "http://127.0.0.1:{gadget.server_port}/?number=${{number}}" }}
         await all_answered()
         for restart in range(RESTARTS):
             # In order, and as after a crash.
-            gateway.send_signal(signal.SIGTERM if restart % 2 == 0 else signal.SIGKILL)
-            await gateway.wait()
-            gateway = await start(config, state)
+            await gateway.end(signal.SIGTERM if restart % 2 == 0 else signal.SIGKILL)
+            await gateway.start()
             await all_answered()
         stop.set()
         await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE)
-        gateway.terminate()
-        await gateway.wait()
+        await gateway.end(signal.SIGTERM)
 
     failed = 0
     for caller in callers:
