@@ -9,11 +9,13 @@
 mod access;
 mod apps;
 mod chaos;
+mod console;
 mod crowd;
 mod direct;
 mod fleet;
 mod gadgets;
 mod load;
+mod phone_streams;
 mod phones;
 mod plot;
 mod process;
@@ -93,6 +95,7 @@ pub enum Stage {
     Memory,
     Listing,
     Access,
+    Console,
     Phones,
     Apps,
     Specifications,
@@ -116,6 +119,7 @@ impl Stage {
             Stage::Memory => "connecting boards",
             Stage::Listing => "listing tools",
             Stage::Access => "deciding and recording",
+            Stage::Console => "opening the console",
             Stage::Phones => "using phones",
             Stage::Apps => "looking for apps",
             Stage::Specifications => "checking specifications",
@@ -162,6 +166,7 @@ impl Bench {
                 Stage::Memory,
                 Stage::Listing,
                 Stage::Access,
+                Stage::Console,
                 Stage::Phones,
                 Stage::Apps,
                 Stage::Specifications,
@@ -186,6 +191,7 @@ impl Bench {
             Stage::Memory => memory(plan, scratch, report).await,
             Stage::Listing => listing(plan, scratch, report).await,
             Stage::Access => access::measure(plan, scratch, report).await,
+            Stage::Console => console::measure(plan, scratch, report).await,
             Stage::Phones => phones::measure(plan, scratch, report).await,
             Stage::Apps => apps::measure(plan, scratch, report).await,
             Stage::Specifications => specifications::measure(plan, scratch, report).await,

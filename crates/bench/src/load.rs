@@ -170,6 +170,14 @@ impl HttpConnection {
         status.zip(body).ok_or_else(|| bench_error(format!("the answer is not JSON: {}", self.sample())))
     }
 
+    /// Sends a request; the head and the body of its answer.
+    pub(crate) async fn text(&mut self, request: &[u8]) -> Result<(String, String), Error> {
+        let body = self.read(request).await?;
+        let [head, body] =
+            [&self.buffer[..body], &self.buffer[body..]].map(|part| String::from_utf8_lossy(part).into_owned());
+        Ok((head, body))
+    }
+
     /// What a path of the measured gateway's API answers.
     pub(crate) async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Error> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n", self.address);

@@ -69,13 +69,7 @@ impl Process {
 
     /// The processor time it has used so far.
     pub(crate) fn processor_time(&self) -> Result<Duration, Error> {
-        let path = format!("/proc/{}/stat", self.child.id().unwrap_or_default());
-        let stat = std::fs::read_to_string(&path).map_err(|error| bench_error(format!("{path}: {error}")))?;
-        // The name of the program, in brackets, may hold anything; the 14th and 15th fields are user and system time.
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace().skip(11);
-        let ticks: u64 = fields.take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-        // Linux counts hundredths of a second for programs, whatever its own clock does.
-        Ok(Duration::from_millis(ticks * 10))
+        processor_time(&format!("/proc/{}/stat", self.child.id().unwrap_or_default()))
     }
 
     pub(crate) fn id(&self) -> Option<u32> {
@@ -86,6 +80,20 @@ impl Process {
     pub(crate) async fn stop(mut self) {
         let _ = self.child.kill().await;
     }
+}
+
+/// The processor time that this process has used so far.
+pub(crate) fn own_processor_time() -> Result<Duration, Error> {
+    processor_time("/proc/self/stat")
+}
+
+fn processor_time(path: &str) -> Result<Duration, Error> {
+    let stat = std::fs::read_to_string(path).map_err(|error| bench_error(format!("{path}: {error}")))?;
+    // The name of the program, in brackets, may hold anything; the 14th and 15th fields are user and system time.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace().skip(11);
+    let ticks: u64 = fields.take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    // Linux counts hundredths of a second for programs, whatever its own clock does.
+    Ok(Duration::from_millis(ticks * 10))
 }
 
 /// The log of what is measured, in the folder for temporary files.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::terminal::{Printer, TextStyle};
+use crate::terminal::{Printer, TextStyle, shell_word};
 
 /// Clients that start `sinew stdio` and read a JSON file, with the places where they keep it.
 const CLIENTS: &[(&str, &[&str])] = &[
@@ -31,7 +31,8 @@ pub struct ClientSetup {
 }
 
 impl ClientSetup {
-    /// The absolute path: a client with windows does not have the PATH of a shell.
+    /// The absolute path: a client with windows does not have the PATH of a shell, and no client runs in the folder in
+    /// which a person happened to type.
     fn program() -> String {
         std::env::current_exe().map_or("sinew".to_owned(), |path| path.display().to_string())
     }
@@ -41,9 +42,10 @@ impl ClientSetup {
         std::iter::once("stdio".to_owned()).chain(state).collect()
     }
 
-    /// The command that adds the gateway to Claude Code.
+    /// The command that adds the gateway to Claude Code, which starts `program` from any folder.
     pub fn claude_code(&self, program: &str) -> String {
-        format!("claude mcp add sinew -- {program} {}", self.arguments().join(" "))
+        let words: Vec<String> = self.arguments().iter().map(|word| shell_word(word).into_owned()).collect();
+        format!("claude mcp add sinew -- {} {}", shell_word(program), words.join(" "))
     }
 
     fn stdio(&self) -> Value {

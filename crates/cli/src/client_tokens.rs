@@ -2,21 +2,78 @@
 //! directory, so that every client has a name of its own in the audit and none has the gateway's own token.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::json;
 use sinew_api::{CreatedToken, IfTaken, NewToken, TokenRole};
+use sinew_gateway::private_files::{create_private_folder, write_private};
 use sinew_gateway::{Gateway, Principal, Role, label_of_client};
 use sinew_tool::Digest;
 
 use crate::client::{GatewayStream, GatewayTarget};
 use crate::error::{CliError, CliErrorKind};
+use crate::terminal::say;
 
 const FOLDER: &str = "clients";
 /// A client that does not say its name.
 const NAMELESS: &str = "stdio";
+
+/// What a client is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientName {
+    /// By itself. It cannot choose another name, so where the name is taken it gets a number.
+    Own(String),
+    /// By whoever set it up. Rules for `token:NAME` are about this name, so it is had exactly or not at all.
+    Given(String),
+}
+
+impl ClientName {
+    fn text(&self) -> &str {
+        match self {
+            ClientName::Own(name) | ClientName::Given(name) => name,
+        }
+    }
+
+    fn label(&self) -> String {
+        match self {
+            ClientName::Own(name) => label_of_client(name),
+            ClientName::Given(name) => name.clone(),
+        }
+    }
+
+    /// Whether a token with this label serves the client. A label that was not written down is from an earlier version.
+    fn accepts(&self, label: Option<&str>) -> bool {
+        match (self, label) {
+            (ClientName::Given(name), Some(label)) => name.to_lowercase() == label.to_lowercase(),
+            _ => true,
+        }
+    }
+
+    /// Why a token could not be made, for whoever started the client.
+    fn refused(&self, error: CliError) -> CliError {
+        match self {
+            ClientName::Given(name) if error.details["parameter_name"] == "label" => {
+                let issue = error.details["issue"].as_str().unwrap_or(&error.message).to_owned();
+                let message = format!(
+                    "`--client {name}`: the name {issue}; choose another name, use that token with --token, or end it with `sinew token revoke` (`sinew token list` shows its id)"
+                );
+                CliError { details: error.details, ..CliError::new(CliErrorKind::TokenRefused, message) }
+            }
+            _ => error,
+        }
+    }
+
+    /// A client that is not called what it says is told so: rules for the name are about another token.
+    fn report(&self, label: &str) {
+        if label.to_lowercase() != self.label().to_lowercase() {
+            let name = self.text();
+            say(&format!(
+                "sinew: the token of this client is called `{label}`, because `{name}` is another's; rules for `token:{name}` are not about this one"
+            ));
+        }
+    }
+}
 
 /// Whether a client without a valid token gets a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +87,14 @@ pub enum NewTokens {
 /// Opens a stream of MCP lines for a client, with a token of its own if the target has the gateway's.
 pub async fn open(
     target: &GatewayTarget,
-    client: &str,
+    client: &ClientName,
     path: &str,
     new: NewTokens,
 ) -> Result<impl GatewayStream + use<>, CliError> {
     let Some(directory) = &target.own_token_of else { return target.connect().await?.upgrade(path).await };
-    if let Some(token) = kept(directory, client) {
+    if let Some(KeptToken { token, label }) = kept(directory, client.text())
+        && client.accepts(label.as_deref())
+    {
         match target.with_token(token).connect().await?.upgrade(path).await {
             // It was revoked or has expired, or the state is a new one.
             Err(failure) if failure.error_type == "TokenRefused" && new == NewTokens::IfNeeded => {}
@@ -44,14 +103,18 @@ pub async fn open(
     }
     let request = NewToken {
         role: TokenRole::Client,
-        label: label_of_client(client),
+        label: client.label(),
         device: None,
         expires_in_s: None,
-        // A client cannot choose another name by itself.
-        if_taken: IfTaken::Number,
+        if_taken: match client {
+            ClientName::Own(_) => IfTaken::Number,
+            ClientName::Given(_) => IfTaken::Refuse,
+        },
     };
-    let made: CreatedToken = target.connect().await?.post("/api/v1/tokens", &request).await?;
-    keep(directory, client, &made.token)?;
+    let made = target.connect().await?.post("/api/v1/tokens", &request).await;
+    let made: CreatedToken = made.map_err(|error| client.refused(error))?;
+    client.report(&made.about.label);
+    keep(directory, client.text(), &made.token, &made.about.label)?;
     target.with_token(made.token).connect().await?.upgrade(path).await
 }
 
@@ -59,19 +122,27 @@ pub async fn open(
 pub fn token(
     gateway: &Gateway,
     directory: &Path,
-    client: &str,
+    client: &ClientName,
     new: NewTokens,
 ) -> Result<(String, Principal), CliError> {
     let tokens = gateway.tokens();
-    if let Some(token) = kept(directory, client) {
+    if let Some(KeptToken { token, label }) = kept(directory, client.text())
+        && client.accepts(label.as_deref())
+    {
         match tokens.check(&token) {
             Some(who) => return Ok((token, who)),
             None if new == NewTokens::IfNeeded => {}
             None => return Err(CliError::new(CliErrorKind::TokenRefused, "the token of this client was revoked")),
         }
     }
-    let (_, token) = tokens.create(Role::Client, &label_of_client(client))?;
-    keep(directory, client, &token)?;
+    let if_taken = match client {
+        ClientName::Own(_) => sinew_gateway::IfTaken::Number,
+        ClientName::Given(_) => sinew_gateway::IfTaken::Refuse,
+    };
+    let made = tokens.create_until(Role::Client, &client.label(), None, if_taken);
+    let (view, token) = made.map_err(|error| client.refused(error.into()))?;
+    client.report(&view.label);
+    keep(directory, client.text(), &token, &view.label)?;
     let who = tokens.check(&token).ok_or_else(|| CliError::new(CliErrorKind::Io, "the new token is not accepted"))?;
     Ok((token, who))
 }
@@ -107,28 +178,26 @@ pub fn name(line: &[u8]) -> String {
     name.chars().take(64).collect()
 }
 
-fn kept(directory: &Path, client: &str) -> Option<String> {
+/// A token in the state directory, and the label it was made with.
+#[derive(Debug, PartialEq)]
+struct KeptToken {
+    token: String,
+    /// `None` in files of earlier versions.
+    label: Option<String>,
+}
+
+fn kept(directory: &Path, client: &str) -> Option<KeptToken> {
     let text = fs::read_to_string(file(directory, client)).ok()?;
-    Some(text.trim().to_owned()).filter(|token| !token.is_empty())
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
+    Some(KeptToken { token: lines.next()?, label: lines.next() })
 }
 
 /// Readable by the owner alone.
-fn keep(directory: &Path, client: &str, token: &str) -> Result<(), CliError> {
+fn keep(directory: &Path, client: &str, token: &str, label: &str) -> Result<(), CliError> {
     let path = file(directory, client);
     let write = || -> std::io::Result<()> {
-        let mut folder = fs::DirBuilder::new();
-        folder.recursive(true);
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        {
-            std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        }
-        folder.create(directory.join(FOLDER))?;
-        let beside = path.with_extension("new");
-        writeln!(options.open(&beside)?, "{token}")?;
-        fs::rename(&beside, &path)
+        create_private_folder(&directory.join(FOLDER))?;
+        write_private(&path, format!("{token}\n{label}\n").as_bytes())
     };
     write().map_err(|error| CliError::new(CliErrorKind::Io, format!("cannot write {}: {error}", path.display())))
 }
@@ -161,12 +230,21 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let names = ["a", "A", "../../a", "a/b", ""];
         for name in names {
-            keep(folder.path(), name, &format!("snw_{name}")).expect("kept");
+            keep(folder.path(), name, &format!("snw_{name}"), "a 2").expect("kept");
         }
         for name in names {
-            assert_eq!(kept(folder.path(), name), Some(format!("snw_{name}")));
+            let label = Some("a 2".to_owned());
+            assert_eq!(kept(folder.path(), name), Some(KeptToken { token: format!("snw_{name}"), label }));
         }
         assert_eq!(fs::read_dir(folder.path().join(FOLDER)).expect("a folder").count(), names.len());
         assert_eq!(kept(folder.path(), "other"), None);
+    }
+    #[test]
+    fn a_given_name_is_had_exactly_or_not_at_all() {
+        let given = ClientName::Given("desk".to_owned());
+        assert!(given.accepts(Some("Desk")) && given.accepts(None) && !given.accepts(Some("desk 2")));
+        assert!(ClientName::Own("desk".to_owned()).accepts(Some("desk 2")));
+        assert_eq!(ClientName::Given("a:b".to_owned()).label(), "a:b", "the gateway refuses it");
+        assert_eq!(ClientName::Own("a:b".to_owned()).label(), "a-b");
     }
 }

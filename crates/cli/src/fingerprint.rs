@@ -12,7 +12,7 @@ use crate::error::{CliError, CliErrorKind};
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// 64 hexadecimal digits, with or without colons.
+    /// 64 hexadecimal digits, with or without colons and spaces.
     pub fn parse(text: &str) -> Result<Fingerprint, CliError> {
         let wrong = || {
             CliError::new(
@@ -22,7 +22,7 @@ impl Fingerprint {
         };
         let digits: Vec<u8> = text
             .chars()
-            .filter(|character| *character != ':')
+            .filter(|character| *character != ':' && !character.is_whitespace())
             .map(|character| character.to_digit(16).map(|digit| digit as u8))
             .collect::<Option<_>>()
             .ok_or_else(wrong)?;
@@ -64,6 +64,8 @@ mod tests {
         let plain = "ab".repeat(32);
         let colons = ["AB"; 32].join(":");
         assert_eq!(Fingerprint::parse(&plain), Fingerprint::parse(&colons));
+        let groups = [&colons[..24], &colons[24..48], &colons[48..]].join("\n   ");
+        assert_eq!(Fingerprint::parse(&plain), Fingerprint::parse(&groups), "as copied from lines");
         assert!(Fingerprint::parse(&plain).is_ok());
         for wrong in ["", "ab", &"ag".repeat(32), &"ab".repeat(33), &"a".repeat(63)] {
             assert!(Fingerprint::parse(wrong).is_err(), "{wrong:?}");

@@ -1,4 +1,5 @@
-//! What `demo` and `serve` print once they listen. It fits 24 lines of 80 characters; `--verbose` prints the rest.
+//! What `demo` and `serve` print once they listen. It fits 24 lines of 80 characters: what is less important is left out
+//! until it does. `--verbose` prints everything.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use sinew_gateway::Gateway;
 use sinew_policy::Verdict;
 
 use crate::client_setup::ClientSetup;
-use crate::terminal::{Printer, Table, TextStyle, clean, print_exact};
+use crate::terminal::{Printer, Table, TextStyle, clean, print_exact, shell_word};
 
 /// The content of a start page.
 pub struct StartPage {
@@ -27,12 +28,66 @@ pub struct StartPage {
     pub away: Vec<String>,
     /// Whether phones that adb sees are connected by themselves.
     pub follows_phones: bool,
-    /// How to call this program from a shell.
+    /// How to call this program from this shell.
     pub program: String,
+    /// How a client calls it from any folder.
+    pub installed: String,
     /// What happens when a model calls a dangerous tool.
     pub access: String,
     /// The state directory that client commands must name; none for the default one.
     pub state: Option<String>,
+    /// Where the virtual voice server is, if not at the usual address.
+    pub voice: Option<String>,
+}
+
+/// Lines of a page, with one left for the command that was typed.
+const LINES: usize = 23;
+
+/// How much of the page is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Detail {
+    /// With the number of rows that the table of devices may have, and how many of the less important lines are left out.
+    Short { rows: usize, cuts: u8 },
+    /// `--verbose`.
+    All,
+}
+
+/// What a short page leaves out, in this order.
+const CUT_STATE: u8 = 1;
+const CUT_SECOND_CALL: u8 = 2;
+const CUT_SETUP: u8 = 3;
+const CUT_CLAUDE_CODE: u8 = 4;
+const CUT_HERE: u8 = 5;
+
+/// Rows of devices and cuts, tried in this order until the page fits.
+const STAGES: [(usize, u8); 10] = [
+    (usize::MAX, 0),
+    (usize::MAX, CUT_STATE),
+    (6, CUT_STATE),
+    (6, CUT_SECOND_CALL),
+    (4, CUT_SECOND_CALL),
+    (4, CUT_SETUP),
+    (4, CUT_CLAUDE_CODE),
+    (4, CUT_HERE),
+    (2, CUT_HERE),
+    (1, CUT_HERE),
+];
+
+impl Detail {
+    fn is_all(self) -> bool {
+        self == Detail::All
+    }
+
+    fn has(self, cut: u8) -> bool {
+        matches!(self, Detail::Short { cuts, .. } if cuts >= cut)
+    }
+
+    fn rows(self) -> usize {
+        match self {
+            Detail::Short { rows, .. } => rows,
+            Detail::All => usize::MAX,
+        }
+    }
 }
 
 pub struct ListedDevice {
@@ -54,9 +109,11 @@ impl StartPage {
             devices: Vec::new(),
             away: away(&server.gateway),
             follows_phones: false,
-            program: program(),
+            program: program(Caller::Shell),
+            installed: program(Caller::Client),
             access: access(&server.gateway),
             state: (Some(base) != state::directory(None).ok().as_deref()).then(|| base.display().to_string()),
+            voice: None,
         }
     }
 
@@ -92,37 +149,60 @@ impl StartPage {
     }
 
     fn to_text(&self, printer: Printer, is_verbose: bool) -> String {
+        if is_verbose {
+            return self.to_lines(printer, Detail::All);
+        }
+        let mut last = String::new();
+        for (rows, cuts) in STAGES {
+            last = self.to_lines(printer, Detail::Short { rows, cuts });
+            if printer.rows(&last) <= LINES {
+                break;
+            }
+        }
+        last
+    }
+
+    fn to_lines(&self, printer: Printer, detail: Detail) -> String {
         let mut text = format!("{}\n", printer.paint(TextStyle::Bold, &self.title));
-        text.push_str(&self.facts(printer, is_verbose));
+        text.push_str(&self.facts(printer, detail));
         text.push('\n');
         if self.devices.is_empty() {
-            text.push_str(&format!("{}\n", printer.wrap(&self.nothing_yet(), 0)));
-            text.push_str(&printer.command(&self.command("sim board")));
+            let is_short = detail.has(CUT_CLAUDE_CODE);
+            text.push_str(&format!("{}\n", printer.wrap(&self.nothing_yet(is_short), 0)));
+            if !is_short {
+                text.push_str(&printer.command(&self.command("sim board")));
+            }
         } else {
-            text.push_str(&self.table(printer));
+            text.push_str(&self.table(printer, detail.rows()));
         }
-        let commands = self.commands(is_verbose);
-        text.push_str(&section(printer, "Try it in another terminal", &commands));
+        text.push_str(&section(printer, "Try it in another terminal", &self.commands(detail)));
         let clients = self.setup();
-        let all = self.command("connect");
-        text.push_str(&section(
-            printer,
-            "Connect an AI client",
-            &[clients.claude_code(&self.program), format!("{all}   # Claude Desktop, Cursor, VS Code, ...")],
-        ));
-        if is_verbose {
+        let claude_code = Some(clients.claude_code(&self.installed)).filter(|_| !detail.has(CUT_CLAUDE_CODE));
+        let whom = if detail.has(CUT_SECOND_CALL) { "" } else { "   # Claude Desktop, Cursor, VS Code, ..." };
+        let all = format!("{}{whom}", self.command("connect"));
+        let commands: Vec<String> = claude_code.into_iter().chain([all]).collect();
+        text.push_str(&section(printer, "Connect an AI client", &commands));
+        if detail.is_all() {
             text.push_str(&clients.to_text(printer));
         }
-        text.push_str(&printer.paint(TextStyle::Dim, &format!("{} Ctrl-C stops it.\n", self.access)));
+        text.push_str(&printer.paint(TextStyle::Dim, &format!("{} Ctrl-C stops it.", self.access)));
+        text.push('\n');
         text
     }
 
     /// Why the page has no device, and which ones come by themselves.
-    fn nothing_yet(&self) -> String {
+    fn nothing_yet(&self, is_short: bool) -> String {
         let known = match self.away.as_slice() {
             [] => "No device is connected yet.".to_owned(),
             away => {
-                let (shown, more) = away.split_at(away.len().min(MOST_AWAY));
+                // One name in any case, and no more than fit beside the rest of the page.
+                let mut room = AWAY_ROOM;
+                let fits = |name: &&String| {
+                    room = room.saturating_sub(name.chars().count() + 2);
+                    room > 0
+                };
+                let count = away.iter().take(MOST_AWAY).take_while(fits).count().max(1);
+                let (shown, more) = away.split_at(count);
                 let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
                 let count = if away.len() == 1 {
                     "1 known device is".to_owned()
@@ -132,27 +212,36 @@ impl StartPage {
                 format!("{count} not connected yet: {}{more}.", shown.join(", "))
             }
         };
+        if is_short {
+            return known;
+        }
         let phones = if self.follows_phones { " Phones that adb sees come by themselves." } else { "" };
         format!("{known}{phones} To connect a virtual board:")
     }
 
-    fn facts(&self, printer: Printer, is_verbose: bool) -> String {
+    fn facts(&self, printer: Printer, detail: Detail) -> String {
         let addresses = &self.addresses;
-        let mut text = printer.fact("MCP endpoint", &format!("{}/mcp", addresses.url));
+        // Where others reach the gateway, so do programs here.
+        let is_cut = |others: bool| others && detail.has(CUT_HERE);
+        let here = [format!("{}/mcp", addresses.url)].into_iter().filter(|_| !is_cut(!self.remote_urls().is_empty()));
         // One other address is enough to connect; a machine may have many.
-        let most = if is_verbose { usize::MAX } else { 1 };
-        text.extend(self.remote_urls().iter().take(most).map(|url| printer.fact("", url)));
+        let most = if detail.is_all() { usize::MAX } else { 1 };
+        let urls = here.chain(self.remote_urls().into_iter().take(most));
+        let mut text: String =
+            urls.zip(once_named("MCP endpoint")).map(|(url, name)| printer.fact(name, &url)).collect();
         match &self.token {
             Some(token) => text.push_str(&printer.fact("Client token", token)),
             None => text.push_str(
                 &printer.fact("Client token", &format!("create one: {}", self.command("token new --client NAME"))),
             ),
         }
-        text.push_str(&printer.fact("Boards", &addresses.devices_url));
-        let more = self.remote_boards_url.iter().chain(addresses.mqtt_url.iter().filter(|_| is_verbose));
-        text.extend(more.map(|url| printer.fact("", url)));
+        let here = Some(&addresses.devices_url).filter(|_| !is_cut(self.remote_boards_url.is_some()));
+        let mqtt = addresses.mqtt_url.iter().filter(|_| detail.is_all());
+        let urls = here.into_iter().chain(&self.remote_boards_url).chain(mqtt);
+        text.extend(urls.zip(once_named("Boards")).map(|(url, name)| printer.fact(name, url)));
         // The page of the demo has no line to spare for an address that no real board reaches.
-        let is_shown = is_verbose || self.remote_boards_url.is_some() || self.devices.is_empty();
+        let is_shown =
+            detail.is_all() || (self.remote_boards_url.is_some() || self.devices.is_empty()) && !detail.has(CUT_SETUP);
         if let Some(url) = addresses.ota_url.as_ref().filter(|_| is_shown) {
             let who = match &self.remote_boards_url {
                 Some(_) => "OTA address of boards",
@@ -160,15 +249,16 @@ impl StartPage {
             };
             text.push_str(&printer.fact("Board setup", &format!("{url} ({who})")));
         }
-        // Programs on this machine know it; only others are given it.
-        let is_shown = is_verbose || !self.remote_urls().is_empty();
-        if let Some(fingerprint) = addresses.fingerprint.as_ref().filter(|_| is_shown) {
+        if let Some(fingerprint) = &addresses.fingerprint {
             // Without colons it fits a line.
             text.push_str(&printer.fact("Fingerprint", &fingerprint.replace(':', "").to_lowercase()));
         }
-        // The usual one is where everybody expects it; the page has no line to spare.
-        if is_verbose || self.state.is_some() {
+        // The usual one is where everybody expects it; the commands have any other too.
+        if detail.is_all() || self.state.is_some() && !detail.has(CUT_STATE) {
             text.push_str(&printer.fact("State", &self.directory));
+        }
+        if let Some(address) = &self.voice {
+            text.push_str(&printer.fact("Voice server", &format!("{address} (sinew sim say --voice {address} ...)")));
         }
         if !self.unencrypted.is_empty() {
             let whose = self.unencrypted.join(" and ");
@@ -184,15 +274,24 @@ impl StartPage {
         self.addresses.remote_urls().iter().map(|url| format!("{url}/mcp")).collect()
     }
 
-    fn table(&self, printer: Printer) -> String {
+    /// The devices, as many as there is room for.
+    fn table(&self, printer: Printer, rows: usize) -> String {
         let mut table = Table::new(["DEVICE", "KIND", "TOOLS"]).cut(&["TOOLS"]);
+        let mut shown = 0;
+        let mut left_out = 0;
         for (place, device) in self.devices.iter().enumerate() {
             let is_same = |other: &&ListedDevice| other.kind == device.kind && other.tools == device.tools;
             if self.devices[..place].iter().any(|other| is_same(&other)) {
                 continue;
             }
             // Equal devices share a line: the page has none to spare.
-            let id = match self.devices[place + 1..].iter().filter(is_same).count() {
+            let more = self.devices[place + 1..].iter().filter(is_same).count();
+            if shown == rows {
+                left_out += 1 + more;
+                continue;
+            }
+            shown += 1;
+            let id = match more {
                 0 => device.id.clone(),
                 more => format!("{} +{more}", device.id),
             };
@@ -200,17 +299,22 @@ impl StartPage {
             let cells = [device.kind.clone(), tools].map(|cell| (None, cell));
             table.row([(Some(TextStyle::Good), id)].into_iter().chain(cells));
         }
-        printer.table(&table)
+        let mut text = printer.table(&table);
+        if left_out > 0 {
+            let how = if rows > 1 { format!(": {}", self.command("devices")) } else { String::new() };
+            text.push_str(&format!("and {left_out} more{how}\n"));
+        }
+        text
     }
 
     /// A command of this program for this gateway.
     fn command(&self, words: &str) -> String {
-        let state = self.state.as_ref().map(|state| format!(" --state {state}")).unwrap_or_default();
-        format!("{} {words}{state}", self.program)
+        let state = self.state.as_ref().map(|state| format!(" --state {}", shell_word(state))).unwrap_or_default();
+        format!("{} {words}{state}", shell_word(&self.program))
     }
 
     /// Calls that work as printed: the first device with the tool is taken.
-    fn commands(&self, is_verbose: bool) -> Vec<String> {
+    fn commands(&self, detail: Detail) -> Vec<String> {
         let examples = [
             ("set_volume", " volume=40", false),
             ("get_screen", " screenshot=annotated --save screen.jpg", false),
@@ -226,11 +330,12 @@ impl StartPage {
         };
         let mut commands: Vec<String> = examples
             .into_iter()
-            .filter(|(_, _, is_extra)| is_verbose || !is_extra)
+            .filter(|(_, _, is_extra)| detail.is_all() || !is_extra)
             .filter_map(|(end, arguments, _)| call(end, arguments))
+            .take(if detail.has(CUT_SECOND_CALL) { 1 } else { usize::MAX })
             .collect();
-        if commands.is_empty() || is_verbose {
-            let usual: &[&str] = if is_verbose { &["devices", "tools", "events --follow"] } else { &["devices"] };
+        if commands.is_empty() || detail.is_all() {
+            let usual: &[&str] = if detail.is_all() { &["devices", "tools", "events --follow"] } else { &["devices"] };
             commands.extend(usual.iter().map(|words| self.command(words)));
         }
         commands
@@ -249,6 +354,8 @@ impl StartPage {
 
 /// Names of away devices that the page has room for.
 const MOST_AWAY: usize = 6;
+/// Characters of these names.
+const AWAY_ROOM: usize = 120;
 
 fn away(gateway: &Gateway) -> Vec<String> {
     let devices = gateway.devices().into_iter().filter(|device| device.state == "away");
@@ -260,15 +367,31 @@ fn section(printer: Printer, title: &str, commands: &[String]) -> String {
     format!("\n{}\n{lines}", printer.paint(TextStyle::Bold, title))
 }
 
-/// How this program is called from a shell: by its name if the shell finds it, else by its path.
-pub fn program() -> String {
+/// The name for the first of several facts, and none for the others.
+fn once_named(name: &'static str) -> impl Iterator<Item = &'static str> {
+    std::iter::once(name).chain(std::iter::repeat(""))
+}
+
+/// Who starts this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    /// A person in this folder.
+    Shell,
+    /// A program in any folder.
+    Client,
+}
+
+/// How this program is called: by its name if the shell finds it, else by its path.
+fn program(caller: Caller) -> String {
     let Ok(path) = std::env::current_exe() else { return "sinew".to_owned() };
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    let by_name = std::env::split_paths(&folders).map(|folder| folder.join("sinew")).find(|file| file.is_file());
+    // A relative folder in PATH is another one elsewhere.
+    let folders = std::env::split_paths(&folders).filter(|folder| folder.is_absolute() || caller == Caller::Shell);
+    let by_name = folders.map(|folder| folder.join("sinew")).find(|file| file.is_file());
     if by_name.and_then(|found| found.canonicalize().ok()) == path.canonicalize().ok() {
         return "sinew".to_owned();
     }
-    let here = std::env::current_dir().ok();
+    let here = std::env::current_dir().ok().filter(|_| caller == Caller::Shell);
     let short = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
     short.unwrap_or(path).display().to_string()
 }
@@ -328,7 +451,9 @@ mod tests {
             away: Vec::new(),
             follows_phones: true,
             program: "sinew".to_owned(),
+            installed: "sinew".to_owned(),
             state: None,
+            voice: None,
         }
     }
 
@@ -352,20 +477,69 @@ mod tests {
         }
     }
 
+    /// Every combination of what makes the page longer, with short and long names.
     #[test]
-    fn a_page_with_tls_fits_too_here_and_on_the_network() {
-        let mut page = page();
-        page.addresses.fingerprint = Some("AB:".repeat(31) + "AB");
-        let text = page.to_text(Printer::narrow(80), false);
-        assert!(text.lines().count() < 24, "{} lines\n{text}", text.lines().count());
-        page.addresses.remote_hosts = ["192.168.1.5", "fd00::1", "vm", "vm.local"].map(str::to_owned).to_vec();
-        page.remote_boards_url = Some("ws://192.168.1.5:7301/xiaozhi/v1/".to_owned());
-        page.addresses.ota_url = Some("http://192.168.1.5:7301/xiaozhi/ota/".to_owned());
-        page.unencrypted = vec!["boards"];
-        page.devices = Vec::new();
-        let text = page.to_text(Printer::narrow(80), false);
-        assert!(text.lines().count() < 24, "{} lines\n{text}", text.lines().count());
-        assert!(text.contains("http://192.168.1.5:7300/mcp") && text.contains("abababab"), "{text}");
+    fn every_page_fits_a_small_terminal() {
+        let long = "/home/somebody/projects/a-rather-long-name/of-a-folder/target/release/sinew";
+        for choice in 0u32..256 {
+            let has = |bit: u32| choice & (1 << bit) != 0;
+            let mut page = page();
+            if has(0) {
+                page.addresses.fingerprint = Some("AB:".repeat(31) + "AB");
+            }
+            if has(1) {
+                page.addresses.remote_hosts = ["192.168.1.5", "fd00::1", "vm", "vm.local"].map(str::to_owned).to_vec();
+                page.remote_boards_url = Some("ws://192.168.1.5:7301/xiaozhi/v1/".to_owned());
+                page.addresses.ota_url = Some("http://192.168.1.5:7301/xiaozhi/ota/".to_owned());
+            }
+            if has(2) {
+                page.unencrypted = vec!["clients", "boards"];
+            }
+            if has(3) {
+                page.state = Some("/home/somebody/.local/state/another-gateway".to_owned());
+                page.directory = "/home/somebody/.local/state/another-gateway/demo".to_owned();
+            }
+            if has(4) {
+                page.devices = Vec::new();
+                page.away = (0..40).map(|number| format!("a-board-with-a-long-name-{number}")).collect();
+            }
+            if has(5) {
+                (page.program, page.installed) = ("target/release/sinew".to_owned(), long.to_owned());
+            }
+            if has(6) {
+                page.token = None;
+            }
+            if has(7) {
+                page.voice = Some("127.0.0.1:43210".to_owned());
+            }
+            let text = page.to_text(Printer::narrow(80), false);
+            let rows = Printer::narrow(80).rows(&text);
+            assert!(rows < 24, "{choice:b}: {rows} lines\n{text}");
+            assert!(text.contains(":7300/mcp") && text.contains("connect"), "{choice:b}\n{text}");
+            assert_eq!(text.contains("abababab"), has(0), "{choice:b}\n{text}");
+            assert_eq!(text.contains("--insecure-lan"), has(2), "{choice:b}\n{text}");
+            assert!(has(4) || text.contains("board-ddee01"), "{choice:b}\n{text}");
+        }
+    }
+
+    #[test]
+    fn devices_without_room_are_counted() {
+        let table = page().table(Printer::narrow(80), 2);
+        assert!(table.contains("board-ddee03 +1") && table.contains("and 6 more: sinew devices"), "{table}");
+        assert!(!table.contains("kiln"), "{table}");
+    }
+
+    #[test]
+    fn what_a_shell_would_split_is_in_quotes() {
+        let page = StartPage {
+            program: "my builds/sinew".to_owned(),
+            installed: "/home/me/my builds/sinew".to_owned(),
+            state: Some("/tmp/a b".to_owned()),
+            ..page()
+        };
+        let text = page.to_text(Printer::plain(), false);
+        assert!(text.contains("'my builds/sinew' connect --state '/tmp/a b'"), "{text}");
+        assert!(text.contains("claude mcp add sinew -- '/home/me/my builds/sinew' stdio --state '/tmp/a b'"), "{text}");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 pub mod android;
 pub mod board_listeners;
 pub mod brokers;
+pub mod cluster;
 pub mod config;
 mod error;
 pub mod families;
@@ -17,11 +18,13 @@ pub mod log;
 pub mod relay;
 mod relay_names;
 pub mod reload;
+mod routine_files;
 mod seals;
 pub mod server;
 mod server_list;
 pub mod state;
 mod tasks;
+mod webhook;
 
 pub use config::{GatewayConfig, Overrides};
 pub use error::{ComposeErrorKind, Error};

@@ -12,7 +12,7 @@ use sinew_boards::{AdvertisedAddress, BoardLimits, OfferedTransport, Pictures};
 use sinew_console::Console;
 use sinew_front::dialout::{self, EndpointAddress};
 use sinew_front::tls::TlsIdentity;
-use sinew_front::{ConsolePages, Front, ServerList};
+use sinew_front::{ConsolePages, Front, RoutineFiles, ServerList};
 use sinew_gateway::{Gateway, OpenError, Shape};
 use sinew_phones::adb;
 use sinew_servers::FindSettings;
@@ -22,16 +22,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::board_listeners::{self, BoardsPlan, MqttSockets};
 use crate::brokers;
+use crate::cluster::{self, ClusterPlan};
 use crate::config::Overrides;
 use crate::error::{ComposeErrorKind, Error};
 use crate::families::{FamilyPlans, RunningFamilies};
 use crate::hangup::Hangup;
 use crate::relay::RelayConfig;
 use crate::relay_names::{self, ListedName};
+use crate::routine_files::GatewayRoutines;
 use crate::seals;
 use crate::server_list::SharedServers;
 use crate::state::{self, GatewayAddresses, LastStart, LocalGateway, StartedBy, Takeover};
 use crate::tasks::TaskGroup;
+use crate::webhook::Webhook;
 
 /// All settings of a gateway and its listeners.
 #[derive(Clone, Debug)]
@@ -74,6 +77,8 @@ pub struct ServerSettings {
     pub find: FindSettings,
     /// Where routines are; by default in the state directory.
     pub routines: Option<PathBuf>,
+    /// The cluster that the gateway is a part of.
+    pub cluster: Option<ClusterPlan>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,6 +217,10 @@ impl GatewayServer {
             routines: Some(routines.clone()),
         };
 
+        if let Some(page) = approval_page(&settings, &addresses.url) {
+            gateway.set_approval_page(page);
+        }
+
         let mut limits = settings.limits;
         limits.boards = settings.gateway.max_devices;
         limits.session.queue = settings.gateway.open_calls;
@@ -227,6 +236,10 @@ impl GatewayServer {
         };
         let io = |error: std::io::Error| Error::new(ComposeErrorKind::Io, error.to_string());
         let all_boards = board_listeners::boards(&gateway, plan).map_err(io)?;
+        let cluster = match settings.cluster {
+            Some(plan) => Some(cluster::join(plan, &gateway, &all_boards, &mut client_tasks, &mut device_tasks).await?),
+            None => None,
+        };
         device_tasks.spawn(|shutdown| board_listeners::end_revoked(gateway.clone(), all_boards.clone(), shutdown));
         if !listed_names.is_empty() {
             let (gateway, boards) = (gateway.clone(), all_boards.clone());
@@ -241,6 +254,14 @@ impl GatewayServer {
         clients_settings.allowed_hosts.extend(hosts.iter().cloned());
         let (servers, followed) =
             SharedServers::open(&settings.state, settings.find, settings.families.servers.clone())?;
+        if let Some(address) = settings.console.webhook.as_deref().filter(|_| settings.console.enabled) {
+            let webhook = Webhook::new(address, gateway.webhook_key().map_err(open_failure)?)?;
+            let gateway = gateway.clone();
+            client_tasks.spawn(|shutdown| async move {
+                webhook.run(gateway, shutdown).await;
+                Ok(())
+            });
+        }
         let console = match settings.console.enabled {
             true => {
                 Some(Arc::new(Console::open(settings.console, &settings.state).map_err(io)?) as Arc<dyn ConsolePages>)
@@ -248,7 +269,15 @@ impl GatewayServer {
             false => None,
         };
         let servers_list = Some(Arc::new(servers.clone()) as Arc<dyn ServerList>);
-        let front = Front { servers: servers_list, console, ..Front::new(gateway.clone(), clients_settings) };
+        let routine_files = GatewayRoutines { gateway: gateway.clone(), folder: routines.clone() };
+        let routine_files = Some(Arc::new(routine_files) as Arc<dyn RoutineFiles>);
+        let front = Front {
+            servers: servers_list,
+            routines: routine_files,
+            console,
+            cluster,
+            ..Front::new(gateway.clone(), clients_settings)
+        };
         client_tasks.spawn(|shutdown| sinew_front::http::run(clients, front.clone(), clients_tls, shutdown));
 
         for brokers::BrokerPlan { boards, servers, offer } in settings.brokers {
@@ -384,6 +413,14 @@ impl GatewayServer {
         }
         self.gateway.close().await;
     }
+}
+
+/// Where people decide about a call, without its id. Of a listener that is open to every network nobody knows how people
+/// reach it, unless the configuration says so.
+fn approval_page(settings: &ServerSettings, own: &str) -> Option<String> {
+    let own = (!settings.listen.ip().is_unspecified()).then_some(own);
+    let base = settings.clients.public_url.as_deref().or(own).filter(|_| settings.console.enabled)?;
+    Some(format!("{}/console/approval?id=", base.trim_end_matches('/')))
 }
 
 /// Every board and every client is an open file, and the usual soft limit of 1,024 is soon reached.

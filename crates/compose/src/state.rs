@@ -6,10 +6,10 @@
 //! so that trying things never touches a real gateway.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sinew_gateway::private_files;
 
 use crate::config::Overrides;
 use crate::error::{ComposeErrorKind, Error};
@@ -142,15 +142,7 @@ pub fn write_addresses(directory: &Path, addresses: &GatewayAddresses) -> Result
 /// Writes a file that only the owner can read, as it may have a token.
 pub(crate) fn write_private(directory: &Path, name: &str, content: &impl Serialize) -> Result<(), Error> {
     let path = directory.join(name);
-    let write = || -> std::io::Result<()> {
-        let beside = directory.join(format!("{name}.new"));
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&beside)?.write_all(&serde_json::to_vec_pretty(content)?)?;
-        fs::rename(&beside, &path)
-    };
+    let write = || private_files::write_private(&path, &serde_json::to_vec_pretty(content)?);
     write().map_err(|error| Error::new(ComposeErrorKind::Io, format!("cannot write {}: {error}", path.display())))
 }
 
@@ -237,11 +229,7 @@ impl Takeover {
 
 fn open_takeover(directory: &Path) -> std::io::Result<fs::File> {
     fs::create_dir_all(directory)?;
-    let mut options = fs::OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(directory.join(TAKEOVER))
+    private_files::private_options().read(true).write(true).create(true).truncate(false).open(directory.join(TAKEOVER))
 }
 
 #[cfg(test)]

@@ -29,13 +29,11 @@ impl StateArgs {
         Ok(self.config.as_deref().map(GatewayConfig::load).transpose()?.unwrap_or_default())
     }
 
-    /// The state directory: that of the option, else that of the configuration file, else the default.
+    /// The state directory: that of the option, else that of the configuration file, else the default. A file that is
+    /// named is read in any case: one with a mistake is refused, and not ignored beside the option.
     pub fn directory(&self) -> Result<PathBuf, CliError> {
-        let configured = match &self.state {
-            Some(state) => Some(state.clone()),
-            None => self.load_config()?.state,
-        };
-        Ok(state::directory(configured.as_deref())?)
+        let configured = self.load_config()?.state;
+        Ok(state::directory(self.state.as_deref().or(configured.as_deref()))?)
     }
 }
 

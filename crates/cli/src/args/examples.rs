@@ -15,6 +15,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("connect", &["sinew connect", "sinew connect --client cursor"]),
     ("endpoint", &["sinew endpoint 'wss://broker.example/mcp/?token=TOKEN'"]),
     ("status", &["sinew status"]),
+    ("health", &["sinew health", "sinew health --url http://127.0.0.1:7300"]),
     ("devices", &["sinew devices", "sinew devices show board-ddee01"]),
     ("devices show", &["sinew devices show board-ddee01"]),
     ("devices rename", &["sinew devices rename board-ddee01 lamp"]),
@@ -33,8 +34,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("people remove", &["sinew people remove ada"]),
     ("approvals", &["sinew approvals", "sinew approvals approve 3f09a1"]),
     ("approvals show", &["sinew approvals show 3f09a1"]),
-    ("approvals approve", &["sinew approvals approve 3f09a1", "sinew approvals approve 3f09a1 --for 10m"]),
+    ("approvals approve", &["sinew approvals approve 3f09a1", "sinew approvals approve 3f09a1 --for 10m --as ada"]),
     ("approvals deny", &["sinew approvals deny 3f09a1"]),
+    ("approvals grants", &["sinew approvals grants"]),
+    ("approvals revoke", &["sinew approvals revoke 3f09a1"]),
     ("audit", &["sinew audit --since 1h", "sinew audit --device front-door --follow"]),
     ("audit verify", &["sinew audit verify"]),
     ("journal", &["sinew journal --device front-door"]),
@@ -83,6 +86,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("token new", &["sinew token new --client laptop --expires 30d", "sinew token new --client laptop --replace"]),
     ("token list", &["sinew token list"]),
     ("token revoke", &["sinew token revoke TOKEN_ID"]),
+    ("cluster", &["sinew cluster"]),
     ("serial", &["sinew serial"]),
     ("spec", &["sinew spec lint SPEC.md"]),
     ("spec lint", &["sinew spec lint SPEC.md", "sinew spec lint . --format sarif"]),
@@ -113,6 +117,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("config schema", &["sinew config schema > sinew.schema.json"]),
     ("bench", &["sinew bench --quick"]),
     ("completions", &["sinew completions bash > ~/.local/share/bash-completion/completions/sinew"]),
+    ("manual", &["sinew manual ~/.local/share/man/man1"]),
 ];
 
 /// An example comes before the reference: most readers need nothing else.

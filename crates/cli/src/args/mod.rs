@@ -66,12 +66,16 @@ pub enum CliCommand {
     Endpoint(EndpointArgs),
     /// Show the gateway and what is connected to it
     Status(StatusArgs),
+    /// Exit with 0 if the gateway can make calls, for containers and scripts
+    Health(StatusArgs),
     /// List devices; show, rename, label, pin or forget one
     Devices(DevicesArgs),
     /// List boards that wait for approval, or approve one
     Boards(BoardsArgs),
     /// List MCP servers that the gateway calls, or add and remove one
     Servers(ServersArgs),
+    /// Show the gateways of the cluster and their devices
+    Cluster(ClusterArgs),
     /// List the serial ports of this machine
     Serial,
     /// List phones, or connect one over the network
@@ -112,6 +116,8 @@ pub enum CliCommand {
     Bench(BenchArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
+    /// Write the manual pages, one for each command
+    Manual(ManualArgs),
     /// Serve as a comparison for `bench`
     #[command(hide = true)]
     BenchPeer(BenchPeerArgs),
@@ -128,6 +134,12 @@ impl CliCommand {
             _ => None,
         }
     }
+}
+
+#[derive(Args, Debug)]
+pub struct ClusterArgs {
+    #[command(flatten)]
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
@@ -261,6 +273,13 @@ pub enum ConfigCommand {
 pub struct CompletionsArgs {
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub struct ManualArgs {
+    /// Folder for the pages; it is created if it is missing
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
 }
 
 #[cfg(test)]

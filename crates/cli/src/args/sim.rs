@@ -89,9 +89,10 @@ pub struct SimBoardArgs {
     #[arg(long, value_name = "LIST", value_parser = luck)]
     pub luck: Option<Faults>,
 
-    /// Number of the first board; its hardware address is made from it
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub first: u32,
+    /// Number of the first board; its hardware address is made from it [default: the first that no other `sinew sim
+    /// board` uses]
+    #[arg(long, value_name = "N")]
+    pub first: Option<u32>,
 
     /// Local IP address to connect from; one address has too few ports for many thousands of boards
     #[arg(long, value_name = "IP")]

@@ -15,6 +15,9 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
 pub fn name(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("a name is needed, for example the program or the person it is for".to_owned()),
+        name if name.chars().count() > 64 || name.contains(char::is_control) => {
+            Err("a name is one line of at most 64 characters".to_owned())
+        }
         name => Ok(name.to_owned()),
     }
 }

@@ -1,16 +1,17 @@
 //! `sinew approvals`: calls that wait for a person.
 
+use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
-use sinew_api::{ApprovalVerdict, Approvals, Decide, WaitingCall};
+use sinew_api::{ApprovalVerdict, Approvals, Covers, Decide, Grant, Grants, PersonLogin, WaitingCall};
 
-use super::ago;
+use super::{ago, until};
 use crate::args::{ReachArgs, duration};
 use crate::client::{GatewayClient, GatewayTarget, encode};
-use crate::error::CliError;
-use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json, show_hidden};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, Table, TextStyle, clean, hidden_line, print, print_json, show_hidden};
 
 /// How often `--watch` looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -43,6 +44,11 @@ enum ApprovalsCommand {
         /// Also approve this caller's calls of the tool on the device for a time such as 10m, with any arguments
         #[arg(long = "for", value_name = "TIME", value_parser = duration)]
         time: Option<Duration>,
+        /// Also approve them until it is revoked; of tools that can do harm, with the same arguments only
+        #[arg(long, conflicts_with = "time")]
+        always: bool,
+        #[command(flatten)]
+        decider: DeciderArgs,
         #[command(flatten)]
         reach: ReachArgs,
     },
@@ -51,20 +57,51 @@ enum ApprovalsCommand {
         /// Id of the call, as `sinew approvals` shows it
         id: String,
         #[command(flatten)]
+        decider: DeciderArgs,
+        #[command(flatten)]
         reach: ReachArgs,
     },
+    /// List approvals that can still be used
+    Grants {
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+    /// Revoke an approval
+    Revoke {
+        /// Id of the approval, as `sinew approvals grants` shows it
+        id: String,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+struct DeciderArgs {
+    /// Decide as this person, whose passphrase is read from the terminal or from standard input
+    #[arg(long = "as", value_name = "NAME")]
+    person: Option<String>,
+}
+
+impl DeciderArgs {
+    fn login(&self) -> Result<Option<PersonLogin>, CliError> {
+        let login = |name: &String| Ok(PersonLogin { name: name.clone(), passphrase: read_passphrase(name)? });
+        self.person.as_ref().map(login).transpose()
+    }
 }
 
 pub async fn run(args: ApprovalsArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
         Some(ApprovalsCommand::Show { id, reach }) => show(&id, &reach, printer).await,
-        Some(ApprovalsCommand::Approve { id, time, reach }) => {
-            let request = Decide { decision: ApprovalVerdict::Approve, for_s: time.map(|time| time.as_secs().max(1)) };
-            decide(&id, &request, &reach, printer).await
+        Some(ApprovalsCommand::Approve { id, time, always, decider, reach }) => {
+            let (decision, for_s) = (ApprovalVerdict::Approve, time.map(|time| time.as_secs().max(1)));
+            decide(&id, &Decide { decision, for_s, always, person: decider.login()? }, &reach, printer).await
         }
-        Some(ApprovalsCommand::Deny { id, reach }) => {
-            decide(&id, &Decide { decision: ApprovalVerdict::Deny, for_s: None }, &reach, printer).await
+        Some(ApprovalsCommand::Deny { id, decider, reach }) => {
+            let (decision, person) = (ApprovalVerdict::Deny, decider.login()?);
+            decide(&id, &Decide { decision, for_s: None, always: false, person }, &reach, printer).await
         }
+        Some(ApprovalsCommand::Grants { reach }) => grants(&reach, printer).await,
+        Some(ApprovalsCommand::Revoke { id, reach }) => revoke(&id, &reach, printer).await,
         None => {
             let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
             if args.watch { watch(&mut client, printer).await } else { list(&mut client, printer).await }
@@ -121,6 +158,7 @@ async fn show(id: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliEr
     page.push_str(&printer.fact("Caller", &clean(&call.principal)));
     page.push_str(&printer.fact("Device", &clean(&call.device)));
     page.push_str(&printer.fact("Tool", &clean(&call.tool)));
+    page.push_str(&printer.fact("Effect", &clean(&call.effect)));
     page.push_str(&printer.fact("Waits", &ago(call.at)));
     page.push_str(&printer.fact("Why", &clean(&call.reason)));
     if call.keep_s > 0 {
@@ -179,6 +217,10 @@ async fn decide(id: &str, request: &Decide, reach: &ReachArgs, printer: Printer)
         return Ok(());
     }
     let what = match (request.decision, request.for_s) {
+        (ApprovalVerdict::Approve, _) if request.always => {
+            let covers = if matches!(call.effect.as_str(), "read" | "change") { "any" } else { "these" };
+            format!("Always approved, with {covers} arguments (`sinew approvals revoke {id}` ends it)")
+        }
         (ApprovalVerdict::Deny, _) => "Denied".to_owned(),
         (ApprovalVerdict::Approve, None) if call.keep_s > 0 => {
             format!("Approved for {} s, with any arguments, as the policy says", call.keep_s)
@@ -188,4 +230,68 @@ async fn decide(id: &str, request: &Decide, reach: &ReachArgs, printer: Printer)
     };
     print(&format!("{what}: {} on {} for {}.\n", clean(&call.tool), clean(&call.device), clean(&call.principal)));
     Ok(())
+}
+
+async fn grants(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let answer: Grants = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/grants").await?;
+    if printer.is_json() {
+        print_json(&answer);
+        return Ok(());
+    }
+    if answer.grants.is_empty() {
+        print("Nothing is approved in advance.\n");
+        return Ok(());
+    }
+    let mut table = Table::new(["APPROVAL", "CALLER", "DEVICE", "TOOL", "COVERS", "BY", "ENDS"]).cut(&["COVERS"]);
+    for grant in &answer.grants {
+        table.row([
+            (Some(TextStyle::Bold), grant.id.clone()),
+            (None, grant.principal.clone()),
+            (None, grant.device.clone()),
+            (None, grant.tool.clone()),
+            (None, covers(grant)),
+            (None, grant.by.clone()),
+            (None, grant.ends.map_or("never".to_owned(), until)),
+        ]);
+    }
+    print(&printer.table(&table));
+    print("\nRevoke one with `sinew approvals revoke APPROVAL`.\n");
+    Ok(())
+}
+
+fn covers(grant: &Grant) -> String {
+    let args = show_hidden(grant.args.as_deref().unwrap_or_default());
+    match grant.covers {
+        Covers::Once => format!("once: {args}"),
+        Covers::AnyArguments => "any arguments".to_owned(),
+        Covers::SameArguments => args,
+    }
+}
+
+async fn revoke(id: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let path = format!("/api/v1/grants/{}", encode(id));
+    let grant: Grant = GatewayTarget::find(reach)?.connect().await?.delete(&path).await?;
+    if printer.is_json() {
+        print_json(&grant);
+        return Ok(());
+    }
+    let (tool, device, principal) = (clean(&grant.tool), clean(&grant.device), clean(&grant.principal));
+    print(&format!("Revoked: {tool} on {device} for {principal} asks again.\n"));
+    Ok(())
+}
+
+/// 4 KiB: more than any passphrase that the gateway takes.
+const MAX_INPUT: u64 = 4 << 10;
+
+/// Reads one line, and does not show it where a terminal is.
+fn read_passphrase(name: &str) -> Result<String, CliError> {
+    let failed = |error: std::io::Error| {
+        CliError::new(CliErrorKind::Usage, format!("cannot read the passphrase of {}: {error}", clean(name)))
+    };
+    if std::io::stdin().is_terminal() {
+        return hidden_line(&format!("Passphrase of {}: ", clean(name))).map_err(failed);
+    }
+    let mut line = String::new();
+    std::io::stdin().lock().take(MAX_INPUT).read_line(&mut line).map_err(failed)?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }

@@ -21,11 +21,11 @@ use sinew_tool::DeviceEvent;
 use super::{demo_desk, story, tools};
 use crate::args::{DemoArgs, ReachArgs, VOICE_ADDRESS};
 use crate::client::GatewayTarget;
-use crate::client_tokens::{self, NewTokens};
+use crate::client_tokens::{self, ClientName, NewTokens};
 use crate::error::{CliError, CliErrorKind};
 use crate::start_page::{ListedDevice, StartPage};
 use crate::stop::StopSignal;
-use crate::terminal::{Printer, print};
+use crate::terminal::Printer;
 
 /// The label of the demo boards' tokens, by which a later start finds and replaces them.
 const LABEL: &str = "demo board";
@@ -68,22 +68,17 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
         server.close(stop.wait()).await;
         return Err(failure);
     }
-    let (token, _) = client_tokens::token(&server.gateway, &server.directory, "start page", NewTokens::IfNeeded)?;
+    let page_client = ClientName::Own("start page".to_owned());
+    let (token, _) = client_tokens::token(&server.gateway, &server.directory, &page_client, NewTokens::IfNeeded)?;
     let title = format!(
         "Sinew {} is running, with {} virtual boards, a virtual phone and gadgets.",
         env!("CARGO_PKG_VERSION"),
         BOARDS.len()
     );
     let devices = devices(&server).await?;
-    let page = StartPage { token: Some(token), devices, ..StartPage::new(title, &server, &base) };
+    let voice = voice.map(|voice| voice.address().to_string()).filter(|address| address != VOICE_ADDRESS);
+    let page = StartPage { token: Some(token), devices, voice, ..StartPage::new(title, &server, &base) };
     page.print(printer, args.verbose);
-    let elsewhere = voice.map(|voice| voice.address().to_string()).filter(|address| address != VOICE_ADDRESS);
-    if let Some(address) = elsewhere.filter(|_| !printer.is_json()) {
-        print(&format!(
-            "{VOICE_ADDRESS} is in use, so the voice server is at {address}:\n\
-             sinew sim say --voice {address} {TALKING_BOARD_ID} \"turn on the relay\"\n"
-        ));
-    }
     Ok(server.run(async || stop.wait().await).await?)
 }
 

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::EndpointArgs;
 use crate::client::GatewayTarget;
-use crate::client_tokens::{self, NewTokens};
+use crate::client_tokens::{self, ClientName, NewTokens};
 use crate::error::{CliError, CliErrorKind};
 use crate::relay::{GatewayLocation, find_or_open, stream_path};
 use crate::stop::StopSignal;
@@ -24,7 +24,7 @@ pub async fn run(args: EndpointArgs, printer: Printer) -> Result<(), CliError> {
             let mut stop = StopSignal::new()?;
             let path = stream_path(shape(args.unfolded).into());
             // Tried once beforehand: a refused token is a failure, not something to try again for ever.
-            let client = format!("endpoint {address}");
+            let client = ClientName::Own(format!("endpoint {address}"));
             drop(client_tokens::open(&target, &client, &path, NewTokens::IfNeeded).await?);
             announce(&address, &target.url.to_string(), printer);
             let shutdown = CancellationToken::new();

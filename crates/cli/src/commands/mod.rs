@@ -6,6 +6,7 @@ pub mod audit;
 mod bench;
 mod boards;
 mod call;
+mod cluster;
 mod companion;
 mod config;
 mod connect;
@@ -18,8 +19,10 @@ mod doctor;
 mod endpoint;
 mod events;
 mod fleet;
+mod health;
 pub mod journal;
 mod leases;
+mod manual;
 pub mod people;
 mod phone_files;
 mod phones;
@@ -30,6 +33,7 @@ mod serial;
 mod serve;
 mod servers;
 mod sim;
+mod sim_numbers;
 pub mod spec;
 mod status;
 mod stdio;
@@ -55,9 +59,11 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Stdio(args) => stdio::run(args).await,
         CliCommand::Connect(args) => connect::run(&args, printer).await,
         CliCommand::Status(args) => status::run(args, printer).await,
+        CliCommand::Health(args) => health::run(args, printer).await,
         CliCommand::Endpoint(args) => endpoint::run(args, printer).await,
         CliCommand::Devices(args) => devices::run(args, printer).await,
         CliCommand::Boards(args) => boards::run(args, printer).await,
+        CliCommand::Cluster(args) => cluster::run(args, printer).await,
         CliCommand::Servers(args) => servers::run(args, printer).await,
         CliCommand::Serial => serial::run(printer),
         CliCommand::Phones(args) => phones::run(args, printer).await,
@@ -85,6 +91,7 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
             crate::terminal::print_exact(&String::from_utf8_lossy(&script));
             Ok(())
         }
+        CliCommand::Manual(args) => manual::run(&args, printer),
     }
 }
 
@@ -96,6 +103,16 @@ fn ago(at: i64) -> String {
         60..3600 => format!("{} min ago", seconds / 60),
         3600..86_400 => format!("{} h ago", seconds / 3600),
         _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+/// How long it is until then.
+fn until(at: i64) -> String {
+    let seconds = (at - jiff::Timestamp::now().as_millisecond()).max(0) / 1000;
+    match seconds {
+        0..60 => format!("in {seconds} s"),
+        60..3600 => format!("in {} min", seconds / 60),
+        _ => format!("in {} h", seconds / 3600),
     }
 }
 

@@ -21,7 +21,7 @@ const TRANSFER: Duration = Duration::from_secs(3600);
 const MOST_BYTES: u64 = 64 << 30;
 
 pub async fn install(args: &PhoneArgs, file: &Path, server: &AdbServer, printer: Printer) -> Result<(), CliError> {
-    let apks = installing::open_all(file).await.map_err(failure)?;
+    let apks = installing::ApkSet::open(file).await.map_err(failure)?;
     let phone = open(args, server).await?;
     let size = installing::install(&phone, apks).await.map_err(failure)?;
     report(printer, &format!("Installed {} ({size} bytes).", file.display()), json!({"installed": file, "bytes": size}))
@@ -54,7 +54,7 @@ pub async fn push(
     let mut source = File::open(file).await.map_err(|error| unusable(file, &error))?;
     let phone = open(args, server).await?;
     let to = files::resolve(&phone, path).await.map_err(failure)?;
-    let size = phone.push(&mut source, to.as_str(), TRANSFER).await.map_err(failure)?;
+    let size = files::push(&phone, &mut source, &to, TRANSFER).await.map_err(failure)?;
     let path = to.as_str();
     report(
         printer,

@@ -16,6 +16,7 @@ use sinew_sim::phone::{AgentStandIn, PhoneClock, PhoneConfig, RunningPhones};
 use sinew_sim::voice::{self, VirtualVoiceServer};
 use tokio_util::sync::CancellationToken;
 
+use super::sim_numbers::BoardNumbers;
 use crate::args::{
     BoardKindArg, SimArgs, SimBoardArgs, SimCommand, SimHttpBoardArgs, SimPhoneArgs, SimSayArgs, SimVoiceArgs,
 };
@@ -64,7 +65,9 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
         BoardKindArg::Companion => board::BoardKind::Talking,
         BoardKindArg::Relay => board::BoardKind::Relay,
     };
-    let last = args.first.checked_add(args.count);
+    let numbers = BoardNumbers::claim(&args.reach.state.directory()?, args.count, args.first);
+    let first = numbers.first;
+    let last = first.checked_add(args.count);
     let last = last.ok_or_else(|| CliError::new(CliErrorKind::Usage, "--first and --count reach beyond 4294967295"))?;
     let report = if printer.is_json() { BoardReport::default() } else { report(args.count) };
     let config = |number| BoardConfig {
@@ -77,7 +80,7 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
         report: report.clone(),
         ..BoardConfig::new(&target.url, hardware_id(number), kind)
     };
-    let ids = [hardware_id(args.first), hardware_id(last - 1)];
+    let ids = [hardware_id(first), hardware_id(last - 1)];
     let started = json!({"url": target.url, "boards": args.count, "first": ids[0], "last": ids[1]});
     printer.announce(&started, || match args.count {
         1 => format!("Connecting the virtual board {} to {}. Ctrl-C ends it.\n", ids[0], target.url),
@@ -87,9 +90,9 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
         ),
     });
     if args.crowd {
-        tasks.spawn(crowd::run(args.first, args.count, config(args.first), shutdown.clone()));
+        tasks.spawn(crowd::run(first, args.count, config(first), shutdown.clone()));
     } else {
-        for number in args.first..last {
+        for number in first..last {
             tasks.spawn(board::run(config(number), shutdown.clone()));
         }
     }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Stream, WAIT};
 use crate::args::{ReachArgs, StdioArgs};
 use crate::client::GatewayTarget;
-use crate::client_tokens::{self, NewTokens};
+use crate::client_tokens::{self, ClientName, NewTokens};
 use crate::commands::demo;
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::say;
@@ -49,6 +49,7 @@ pub async fn find_or_open(reach: &ReachArgs, demo: bool, started_by: StartedBy) 
     loop {
         if let Some(running) = state::find_running(&base) {
             let target = GatewayTarget::of_running(&running, reach)?;
+            report_other_config(&running, reach);
             return Ok(GatewayLocation::Running(Box::new(target), Some(Box::new(running))));
         }
         if !Takeover::is_requested(&own) {
@@ -59,6 +60,20 @@ pub async fn find_or_open(reach: &ReachArgs, demo: bool, started_by: StartedBy) 
             }
         }
         tokio::time::sleep(POLL).await;
+    }
+}
+
+/// A gateway that runs keeps its configuration, so a file that this command names has no effect.
+fn report_other_config(running: &LocalGateway, reach: &ReachArgs) {
+    let Some(named) = reach.state.config.as_deref() else { return };
+    let used = LastStart::read(&running.directory).ok().flatten().and_then(|last| last.config);
+    if used.as_deref() != std::path::absolute(named).ok().as_deref() {
+        let used = used.map_or("no configuration file".to_owned(), |used| used.display().to_string());
+        say(&format!(
+            "sinew: --config {} has no effect: {} runs with {used}; restart it with this file to use it",
+            named.display(),
+            running.describe()
+        ));
     }
 }
 
@@ -85,7 +100,7 @@ impl<'a> Connector<'a> {
     }
 
     /// The first connection: whatever is wrong is reported at once.
-    pub async fn connect(&mut self, client: &str) -> Result<Stream, CliError> {
+    pub async fn connect(&mut self, client: &ClientName) -> Result<Stream, CliError> {
         match find_or_open(&self.args.reach, self.args.demo, StartedBy::Client).await? {
             GatewayLocation::Running(target, local) => {
                 self.last = local.map(|local| (local.directory, local.addresses.started_by));
@@ -97,7 +112,7 @@ impl<'a> Connector<'a> {
 
     /// A further connection, after the gateway went away. Ends with an error only if no gateway can ever serve this
     /// client, for example because its token was revoked.
-    pub async fn reconnect(&mut self, client: &str) -> Result<Stream, CliError> {
+    pub async fn reconnect(&mut self, client: &ClientName) -> Result<Stream, CliError> {
         if let Some(hosted) = self.hosted.take() {
             // Somebody takes over: wait for that gateway as for one that is restarted.
             let _ = hosted.running.await;
@@ -121,7 +136,7 @@ impl<'a> Connector<'a> {
         }
     }
 
-    async fn try_reconnect(&mut self, client: &str, deadline: Instant) -> Result<Option<Stream>, CliError> {
+    async fn try_reconnect(&mut self, client: &ClientName, deadline: Instant) -> Result<Option<Stream>, CliError> {
         let reach = &self.args.reach;
         if let Some(target) = GatewayTarget::named(reach)? {
             return self.open_stream(&target, client, NewTokens::IfNone).await.map(Some);
@@ -151,13 +166,18 @@ impl<'a> Connector<'a> {
         }
     }
 
-    async fn open_stream(&self, target: &GatewayTarget, client: &str, new: NewTokens) -> Result<Stream, CliError> {
+    async fn open_stream(
+        &self,
+        target: &GatewayTarget,
+        client: &ClientName,
+        new: NewTokens,
+    ) -> Result<Stream, CliError> {
         let stream = client_tokens::open(target, client, &stream_path(self.args.list_form()), new).await?;
         Ok(Box::new(stream))
     }
 
     /// Serves the client by a gateway in this process, through a pipe.
-    fn host(&mut self, server: GatewayServer, client: &str, new: NewTokens) -> Result<Stream, CliError> {
+    fn host(&mut self, server: GatewayServer, client: &ClientName, new: NewTokens) -> Result<Stream, CliError> {
         let (_, who) = client_tokens::token(&server.gateway, &server.directory, client, new)?;
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let (reader, writer) = tokio::io::split(theirs);

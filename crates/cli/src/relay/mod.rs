@@ -15,7 +15,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, stdin, stdout};
 use tokio::sync::mpsc;
 
 use crate::client::GatewayStream;
-use crate::client_tokens;
+use crate::client_tokens::{self, ClientName};
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::say;
 pub use connector::{Connector, GatewayLocation, find_or_open, stream_path};
@@ -93,8 +93,8 @@ impl ClientLines {
 pub async fn run(connector: &mut Connector<'_>, client: Option<&str>) -> Result<(), CliError> {
     let mut input = ClientLines::start();
     let client = match client {
-        Some(client) => client.to_owned(),
-        None => input.client_name().await,
+        Some(client) => ClientName::Given(client.to_owned()),
+        None => ClientName::Own(input.client_name().await),
     };
     let session = RefCell::new(RelaySession::default());
     let mut out = stdout();
@@ -162,7 +162,7 @@ async fn serve(
 async fn reconnect(
     session: &RefCell<RelaySession>,
     connector: &mut Connector<'_>,
-    client: &str,
+    client: &ClientName,
     input: &mut ClientLines,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<Option<Stream>, CliError> {

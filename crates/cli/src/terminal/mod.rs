@@ -3,6 +3,7 @@
 //! Everything for people goes through [`print`] or [`say`], which break lines at the terminal's width. Data and
 //! documents go through [`print_exact`] and [`print_json`].
 
+mod hidden;
 mod json;
 mod table;
 mod wrap;
@@ -22,6 +23,7 @@ pub use sinew_tool::text::show_hidden;
 
 use crate::args::{Cli, OutputFormat};
 use crate::error::CliError;
+pub use hidden::hidden_line;
 pub use table::Table;
 use wrap::{visible, wrap_line};
 
@@ -107,6 +109,12 @@ impl Printer {
         }
     }
 
+    /// How many lines of the terminal a text takes; longer lines than it is wide take several.
+    pub fn rows(&self, text: &str) -> usize {
+        let rows = |line: &str| self.width.map_or(1, |width| visible(line).div_ceil(width).max(1));
+        text.lines().map(rows).sum()
+    }
+
     /// A command as people type it, broken before an option where it is too long for the terminal.
     pub fn command(&self, command: &str) -> String {
         let room = self.width.unwrap_or(usize::MAX);
@@ -190,6 +198,15 @@ fn width(terminal: Option<(terminal_size::Width, terminal_size::Height)>) -> Opt
     let exported = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let width = terminal.map(|(width, _)| usize::from(width.0)).or_else(exported);
     width.map(|width: usize| width.max(MIN_TERMINAL))
+}
+
+/// A word of a command as a POSIX shell reads it, in quotes where it needs them.
+pub fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:=@%+,".contains(&byte);
+    match !word.is_empty() && word.bytes().all(is_plain) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
+    }
 }
 
 /// Whether colours are wanted and understood.

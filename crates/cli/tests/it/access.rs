@@ -43,6 +43,37 @@ impl RuledGateway {
 }
 
 #[test]
+fn people_show_their_passphrase_and_what_they_allow_always_is_listed_and_revoked() {
+    let rules = "[policy]\napprovals = 'passphrase'\n[[policy.rules]]\nid = 'loud'\ntools = ['*volume*']\ndo = 'ask'\nask = { wait = 0 }\n";
+    let gateway = RuledGateway::serve(rules);
+    let state = gateway.gateway.state.path();
+    let passphrase = gateway.json(&["people", "add", "ada", "--role", "approver"])["passphrase"].clone();
+    let passphrase = passphrase.as_str().expect("a passphrase");
+    let call = ["call", BOARD, SET_VOLUME, "volume=30"];
+    assert_eq!(gateway.run(&call).code, 77);
+    assert_eq!(gateway.run(&["call", BOARD, SET_VOLUME, "volume=30", "--yes"]).code, 77, "no token confirms anything");
+    let id = gateway.json(&["approvals"])["approvals"][0]["id"].as_str().expect("an id").to_owned();
+    let refused = gateway.run(&["approvals", "approve", &id]);
+    assert!(refused.code == 77 && refused.err.contains("--as NAME"), "{refused:?}");
+    let decide = |typed: &str| {
+        let mut command = sinew(state);
+        let file = state.join("typed");
+        std::fs::write(&file, format!("{typed}\n")).expect("written");
+        command.stdin(std::fs::File::open(&file).expect("a file"));
+        run(command.args(["approvals", "approve", &id, "--always", "--as", "ada"]))
+    };
+    assert_eq!(decide("a wrong passphrase").code, 77);
+    let approved = decide(passphrase).ok();
+    assert!(approved.out.starts_with("Always approved"), "{approved:?}");
+    gateway.run(&call).ok();
+    gateway.run(&call).ok();
+    let grants = gateway.json(&["approvals", "grants"])["grants"].clone();
+    assert_eq!((&grants[0]["id"], &grants[0]["by"]), (&json!(id), &json!("ada")), "{grants}");
+    gateway.run(&["approvals", "revoke", &id]).ok();
+    assert_eq!(gateway.run(&call).code, 77);
+}
+
+#[test]
 fn a_call_that_asks_waits_for_a_person_and_goes_through_once_it_is_approved() {
     let gateway =
         RuledGateway::serve("[[policy.rules]]\nid = 'loud'\ntools = ['*volume*']\ndo = 'ask'\nask = { wait = 1 }\n");

@@ -271,3 +271,24 @@ fn every_shell_gets_its_completions() {
         assert!(script.contains("sinew") && script.contains("doctor"), "{shell}");
     }
 }
+
+#[test]
+fn there_is_a_manual_page_for_each_command() {
+    let state = tempfile::tempdir().expect("a folder");
+    let folder = state.path().join("share/man1");
+    run(sinew(state.path()).arg("manual").arg(&folder)).ok();
+    let page = std::fs::read_to_string(folder.join("sinew-devices-pin.1")).expect("a page");
+    assert!(page.contains(".TH sinew-devices-pin 1") && page.contains("sinew devices pin"), "{page}");
+    assert!(folder.join("sinew.1").exists() && !folder.join("sinew-bench-peer.1").exists());
+    let refused = run(sinew(state.path()).arg("manual").arg(folder.join("sinew.1/below")));
+    assert_eq!(refused.code, 74, "{refused:?}");
+}
+
+#[test]
+fn health_is_an_exit_code() {
+    let gateway = TestGateway::serve();
+    assert_eq!(gateway.run(&["health"]).ok().out, "ready\n");
+    assert_eq!(gateway.json(&["health"])["ready"], json!(true));
+    let nobody = tempfile::tempdir().expect("a folder");
+    assert_eq!(run(sinew(nobody.path()).arg("health")).code, 69);
+}

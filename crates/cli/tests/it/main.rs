@@ -8,6 +8,7 @@ mod apps;
 mod bench;
 mod boards;
 mod brokers;
+mod cluster;
 mod commands;
 mod config;
 mod documents;

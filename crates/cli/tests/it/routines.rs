@@ -229,10 +229,45 @@ fn a_web_hook_posts_what_its_condition_and_its_rights_let_through() {
     let posted = received.recv_timeout(Duration::from_secs(60)).expect("a post");
     assert!(posted.starts_with("POST /events HTTP/1.1") && posted.contains("\"channel\":3"), "{posted}");
     assert!(posted.to_lowercase().contains("sinew-signature: t="), "{posted}");
+    let audit = gateway.json(&["audit", "--limit", "40"]);
+    let is_post = |record: &&serde_json::Value| record["principal"] == "hook:third";
+    let post = audit["records"].as_array().into_iter().flatten().find(is_post).cloned().unwrap_or_default();
+    assert_eq!(
+        (&post["name"], &post["device"]),
+        (&json!("webhook notifications/relay_changed"), &json!("board-000001"))
+    );
     // The next one fits and comes too soon; nothing else was posted, by neither hook.
     gateway.run(&["call", "board-000001", "self.set_relay", "channel=3", "on=false", "--yes"]).ok();
     gateway.run(&["call", "board-000001", "self.get_relays"]).ok();
     assert_eq!(received.recv_timeout(Duration::from_secs(2)), Err(mpsc::RecvTimeoutError::Timeout));
+}
+
+#[test]
+fn explain_decides_with_the_arguments_and_goes_into_routines_that_are_called() {
+    let gateway = TestGateway::demo();
+    let page = gateway.json(&["routine", "explain", "good_night", "volume=7"]);
+    let calls = page["calls"].as_array().cloned().unwrap_or_default();
+    let of = |tool: &str| calls.iter().filter(|call| call["tool"] == tool).cloned().collect::<Vec<_>>();
+    let volume = of("self.audio_speaker.set_volume");
+    assert_eq!(volume[0]["arguments"]["volume"], 7, "{page}");
+    // What it calls through another routine, with the arguments that it gives it.
+    assert!(of("set_text").iter().any(|call| call["arguments"]["text"].is_string()), "{page}");
+    assert_eq!(page["whole"]["device"], "routines", "{page}");
+    let unknown = gateway.run(&["routine", "explain", "good_night", "volum=7"]);
+    assert!(unknown.code == 2 && unknown.err.contains("volume"), "{unknown:?}");
+}
+
+#[test]
+fn a_routine_named_like_a_tool_of_a_device_is_found_by_lint() {
+    let gateway = TestGateway::demo();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().display().to_string();
+    gateway.run(&["routine", "new", "tap", "--folder", &path]).ok();
+    let file = format!("{path}/tap.md");
+    let text = std::fs::read_to_string(&file).expect("a file").replace("{{", "").replace("}}", "");
+    std::fs::write(&file, text.replace("device: kitchen", "device: board-ddee01")).expect("written");
+    let told = gateway.run(&["routine", "lint", &file]);
+    assert!(told.code == 1 && told.out.contains("has a tool `tap` too"), "{told:?}");
 }
 
 #[test]

@@ -344,6 +344,68 @@ fn a_live_device_is_checked_printed_and_compared() {
     assert_ne!(gateway.run(&["spec", "diff", "device:board-ddee01", "device:board-nowhere"]).code, 0);
 }
 
+/// Answers one request a connection, and closes it. `modern` knows no `initialize`.
+fn terse_server(modern: bool) -> String {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.expect("a connection"));
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                if stream.read_line(&mut head).expect("a line") == 0 {
+                    break;
+                }
+            }
+            let head = head.to_lowercase();
+            let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
+            let mut body = vec![0; length.and_then(|length| length.parse().ok()).unwrap_or_default()];
+            stream.read_exact(&mut body).expect("a body");
+            let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let tool = |name: &str| json!({"name": name, "description": "Dims.", "inputSchema": {"type": "object"}});
+            let result = match (asked["method"].as_str().unwrap_or_default(), asked["params"]["cursor"].as_str()) {
+                ("initialize", _) if !modern => {
+                    json!({"protocolVersion": "2025-06-18", "serverInfo": {"name": "Lamps"}})
+                }
+                ("server/discover", _) if modern => {
+                    json!({"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "Lamps"}}})
+                }
+                ("tools/list", None) => json!({"tools": [tool("dim_one")], "nextCursor": "2"}),
+                ("tools/list", Some(_)) => json!({"tools": [tool("dim_two")]}),
+                _ => Value::Null,
+            };
+            let is_stateless = modern == head.contains("mcp-protocol-version: 2026-07-28");
+            let (status, headers, body) = match (head.starts_with("post /mcp/ "), result) {
+                (false, _) => ("307 Temporary Redirect", "Location: /mcp/\r\n", String::new()),
+                (true, Value::Null) => ("400 Bad Request", "", json!({"error": {"message": "no"}}).to_string()),
+                (true, _) if !is_stateless => ("400 Bad Request", "", String::new()),
+                (true, result) => {
+                    ("200 OK", "", json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}).to_string())
+                }
+            };
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
+                body.len()
+            );
+            let _ = stream.get_mut().write_all(format!("{head}{body}").as_bytes());
+        }
+    });
+    format!("http://{address}/mcp")
+}
+
+#[test]
+fn servers_of_both_eras_are_written_down_also_if_they_close_every_connection() {
+    let desk = Desk::new();
+    for modern in [false, true] {
+        let page = desk.spec(&["from", &terse_server(modern)]).ok().out;
+        assert!(page.starts_with("# Lamps - MCP Tool Specification"), "{page}");
+        assert!(page.contains("## Tool: `dim_one`") && page.contains("## Tool: `dim_two`"), "{page}");
+    }
+    let nobody = desk.spec(&["from", "http://127.0.0.1:1/mcp"]);
+    assert!(nobody.code != 0 && nobody.err.contains("127.0.0.1:1"), "{nobody:?}");
+}
+
 fn example(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/spec-ci").join(name)
 }

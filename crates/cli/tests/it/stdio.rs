@@ -219,6 +219,26 @@ fn every_client_has_a_token_of_its_own_and_loses_only_that() {
 }
 
 #[test]
+fn a_given_name_is_never_numbered_because_rules_are_about_it() {
+    let gateway = TestGateway::serve();
+    let stdio = |name: &str| sinew(gateway.state.path()).args(["stdio", "--client", name]).output().expect("it ran");
+    gateway.run(&["token", "new", "--client", "Reader"]).ok();
+    let refused = stdio("reader");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(77), "{said}");
+    assert!(said.contains("--client reader") && said.contains("another name") && refused.stdout.is_empty(), "{said}");
+    let reserved = String::from_utf8_lossy(&stdio("gateway").stderr).into_owned();
+    assert!(reserved.contains("--client gateway") && reserved.contains("must not contain"), "{reserved}");
+
+    // A client that names itself cannot choose: it gets a number and is told. Its token does not serve the given name.
+    gateway.run(&["token", "new", "--client", "test"]).ok();
+    Client::start(sinew(gateway.state.path()).arg("stdio"));
+    assert_eq!(stdio("test").status.code(), Some(77));
+    let tokens = gateway.run(&["token", "list"]).ok().out;
+    assert!(tokens.contains("test 2") && !tokens.contains("reader 2") && !tokens.contains("test 3"), "{tokens}");
+}
+
+#[test]
 fn a_client_whose_token_expires_in_the_session_is_told_the_remedy_by_every_answer() {
     let gateway = TestGateway::serve();
     let made = gateway.json(&["token", "new", "--client", "guest", "--expires", "3s"]);

@@ -75,7 +75,7 @@ fn readme_sample() -> String {
 }
 
 #[test]
-fn the_first_screens_fit_a_small_terminal_and_stay_as_they_are() {
+fn the_first_screens_fit_a_small_terminal_and_their_snapshots_are_fresh() {
     let home = tempfile::tempdir().expect("a folder");
     let mut problems = Vec::new();
     let mut demo = Process::start(&mut in_terminal(home.path(), &[&["demo"], &PORTS[..]].concat()));

@@ -23,15 +23,16 @@ const USES: &[(&str, &[&str])] = &[
     ("routines", &["schema", "spec", "steps", "tool"]),
     ("things", &["boards", "fetch", "mqtt", "policy", "schema", "tool"]),
     ("front", &["tool", "api", "gateway", "policy"]),
-    ("console", &["tool", "api", "gateway", "policy", "front"]),
+    ("console", &["tool", "api", "gateway", "front"]),
     ("runner", &["wire", "mqtt"]),
     ("presence", &["tool"]),
+    ("cluster", &["gateway", "policy", "presence", "tool"]),
     ("sim", &["tool", "wire", "mqtt", "phones", "apps", "presence", "runner"]),
     (
         "compose",
         &[
             "tool", "api", "spec", "gateway", "boards", "phones", "apps", "console", "front", "policy", "routines",
-            "serial", "servers", "things", "fetch", "steps",
+            "serial", "servers", "things", "fetch", "steps", "cluster",
         ],
     ),
     (
@@ -61,7 +62,8 @@ const KEEPERS: &[(&str, &[&str])] = &[
     // The virtual voice server is a WebSocket server.
     ("tokio-tungstenite", &["boards", "runner", "front", "bench", "sim"]),
     ("mqtt-protocol-core", &["mqtt"]),
-    ("rustix", &["serial", "servers"]),
+    ("async-nats", &["cluster"]),
+    ("rustix", &["serial", "servers", "cli"]),
     ("rusqlite", &["gateway"]),
     ("saphyr-parser", &["routines"]),
     ("miniz_oxide", &["apps"]),

@@ -21,6 +21,7 @@ use sinew_tool::settings::Setting;
 use sinew_tool::{Value, json};
 
 use crate::brokers;
+use crate::cluster::ClusterConfig;
 use crate::error::{ComposeErrorKind, Error};
 use crate::families::FamilyPlans;
 use crate::log::LogConfig;
@@ -98,6 +99,8 @@ sinew_tool::settings! {
         pub journal: JournalSettings = JournalSettings::default();
         /// Arguments that are kept nowhere, see `docs/audit.md`.
         pub redact: Vec<RedactionRule> = Vec::new();
+        /// Several gateways as one, see `docs/cluster.md`.
+        pub cluster: Option<ClusterConfig> = None;
         /// How `sinew spec` checks tool specifications. It reads the nearest `sinew.toml` in a file's folder or above it.
         pub spec: Option<SpecConfig> = None;
     }
@@ -211,6 +214,7 @@ impl GatewayConfig {
         }
         brokers::check(&self.brokers)?;
         FamilyPlans::of(self)?;
+        self.cluster.as_ref().map(ClusterConfig::plan).transpose()?;
         // Whether plain text is allowed may be said on the command line.
         self.relay.server(true)?;
         let mut problems = self.access().check();
@@ -290,6 +294,7 @@ impl GatewayConfig {
         }
         check_apart(&listeners)?;
         let voice_server = this.relay.server(open)?;
+        let cluster = this.cluster.as_ref().map(ClusterConfig::plan).transpose()?;
         let advertise = this.boards.advertise.clone();
         hosts::check_advertised(&advertise)
             .map_err(|why| ConfigProblem::at("boards.advertise", format!("`advertise` {why}")))?;
@@ -327,6 +332,7 @@ impl GatewayConfig {
             families,
             find: this.find,
             routines: this.routines,
+            cluster,
         })
     }
 }

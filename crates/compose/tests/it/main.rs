@@ -3,5 +3,6 @@
 #![allow(clippy::panic)]
 
 mod relay;
+mod routine_rights;
 mod routines;
 mod stopping;

@@ -194,9 +194,9 @@ async fn the_policy_holds_for_assistants_and_nobody_waits_for_an_approval_in_sil
     assert_eq!(waiting.iter().map(|request| request.principal.as_str()).collect::<Vec<_>>(), ["relay:board-ddee01"]);
     // The assistant cannot approve it; a person can, and then the same words work.
     let relay = Principal::relay("board-ddee01");
-    assert!(house.server.gateway.decide_approval(&relay, &waiting[0].id, ApprovalDecision::Once).is_err());
+    assert!(house.server.gateway.decide_approval(&relay, "test", &waiting[0].id, ApprovalDecision::Once).is_err());
     let admin = Principal::new("admin", Role::Admin);
-    house.server.gateway.decide_approval(&admin, &waiting[0].id, ApprovalDecision::Once).expect("approved");
+    house.server.gateway.decide_approval(&admin, "test", &waiting[0].id, ApprovalDecision::Once).expect("approved");
     assert!(house.say("turn on the relay").await.contains("\"on\":true"));
     house.close().await;
 }

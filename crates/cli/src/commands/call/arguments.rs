@@ -10,20 +10,44 @@ use crate::args::CallArgs;
 use crate::client::{GatewayClient, encode};
 use crate::commands::tools;
 use crate::error::{CliError, CliErrorKind};
+use crate::terminal::say;
 
 pub async fn of(args: &CallArgs, client: &mut GatewayClient) -> Result<Map<String, Value>, CliError> {
-    match &args.args {
-        Some(text) => whole(text),
-        None if args.arguments.is_empty() => Ok(Map::new()),
-        None => match args.device.trim().strip_prefix("label:") {
-            Some(label) => match schema_of_label(client, label, &args.tool).await? {
-                Some(schema) => typed(&args.arguments, &schema),
-                // The gateway says what is wrong with the label.
-                None => Ok(Map::new()),
-            },
-            None => typed(&args.arguments, &schema(client, &args.device, &args.tool).await?),
-        },
+    if let Some(text) = &args.args {
+        let arguments = whole(text)?;
+        if let Some(schema) = find_schema(args, client).await.unwrap_or_default() {
+            check_names(&arguments, &schema)?;
+        }
+        return Ok(arguments);
     }
+    if args.arguments.is_empty() {
+        return Ok(Map::new());
+    }
+    match find_schema(args, client).await? {
+        Some(schema) => typed(&args.arguments, &schema),
+        // The gateway says what is wrong with the label.
+        None => Ok(Map::new()),
+    }
+}
+
+/// The schema of the tool that is called; none for a label that no device with the tool has.
+async fn find_schema(args: &CallArgs, client: &mut GatewayClient) -> Result<Option<Value>, CliError> {
+    match args.device.trim().strip_prefix("label:") {
+        Some(label) => schema_of_label(client, label, &args.tool).await,
+        None => schema(client, &args.device, &args.tool).await.map(Some),
+    }
+}
+
+/// Refuses a name that is probably misspelt. Any other is sent, because a device may take more than it describes.
+fn check_names(arguments: &Map<String, Value>, schema: &Value) -> Result<(), CliError> {
+    for name in arguments.keys() {
+        match unknown(name, schema) {
+            Some(message) if message.contains(MEANT) => return Err(usage(message)),
+            Some(message) => say(&format!("sinew: {message}; it is sent all the same")),
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 fn whole(text: &str) -> Result<Map<String, Value>, CliError> {
@@ -117,8 +141,11 @@ pub fn typed(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, Cli
     Ok(arguments)
 }
 
+/// Comes before the name that was probably meant.
+const MEANT: &str = "; did you mean `";
+
 /// What is wrong with an argument that the tool does not describe. A tool that takes anything says so, or
-/// says nothing at all; --args sends what it is given.
+/// says nothing at all.
 fn unknown(key: &str, schema: &Value) -> Option<String> {
     let known = schema.get("properties")?.as_object()?;
     let is_open = schema.get("additionalProperties").is_some_and(|rest| *rest != json!(false))
@@ -129,7 +156,7 @@ fn unknown(key: &str, schema: &Value) -> Option<String> {
         return None;
     }
     let meant = nearest(key, known.keys().map(String::as_str));
-    let meant = meant.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+    let meant = meant.map_or(String::new(), |name| format!("{MEANT}{name}`?"));
     Some(format!("the tool has no argument `{key}`{meant} (it takes {})", takes(schema)))
 }
 

@@ -32,6 +32,8 @@ struct DoctorCheck {
     result: CheckState,
     message: String,
     remedy: Option<String>,
+    /// The end of the message, on a line of its own so that it can be copied in one piece.
+    shown: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,15 +130,31 @@ fn finish(checks: Vec<DoctorCheck>, printer: Printer) -> Result<(), CliError> {
 
 impl DoctorCheck {
     fn ok(name: &'static str, message: impl Into<String>) -> DoctorCheck {
-        DoctorCheck { name, result: CheckState::Ok, message: message.into(), remedy: None }
+        DoctorCheck { name, result: CheckState::Ok, message: message.into(), remedy: None, shown: None }
     }
 
     fn note(name: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> DoctorCheck {
-        DoctorCheck { name, result: CheckState::Note, message: message.into(), remedy: Some(remedy.into()) }
+        DoctorCheck {
+            name,
+            result: CheckState::Note,
+            message: message.into(),
+            remedy: Some(remedy.into()),
+            shown: None,
+        }
     }
 
     fn problem(name: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> DoctorCheck {
-        DoctorCheck { name, result: CheckState::Problem, message: message.into(), remedy: Some(remedy.into()) }
+        DoctorCheck {
+            name,
+            result: CheckState::Problem,
+            message: message.into(),
+            remedy: Some(remedy.into()),
+            shown: None,
+        }
+    }
+
+    fn showing(self, shown: String) -> DoctorCheck {
+        DoctorCheck { shown: Some(shown), ..self }
     }
 
     fn to_json(&self) -> Value {
@@ -145,7 +163,9 @@ impl DoctorCheck {
             CheckState::Note => "note",
             CheckState::Problem => "fault",
         };
-        json!({"name": self.name, "verdict": result, "message": self.message, "remedy": self.remedy})
+        let message = [Some(self.message.as_str()), self.shown.as_deref()].into_iter().flatten();
+        let message = message.collect::<Vec<_>>().join(" ");
+        json!({"name": self.name, "verdict": result, "message": message, "remedy": self.remedy})
     }
 
     fn to_text(&self, printer: Printer) -> String {
@@ -155,8 +175,11 @@ impl DoctorCheck {
             CheckState::Problem => (TextStyle::Bad, "fault"),
         };
         const INDENT: usize = 23;
+        /// 64 digits fit a terminal of 80 columns.
+        const SHOWN: usize = 6;
         let message = printer.wrap(&clean(&self.message), INDENT);
         let mut text = format!("{} {:<16} {message}\n", printer.paint(style, sign), self.name);
+        text.extend(self.shown.iter().map(|shown| format!("{:SHOWN$}{}\n", "", clean(shown))));
         if let Some(remedy) = self.remedy.as_deref().filter(|remedy| !remedy.is_empty()) {
             let remedy = printer.wrap(&format!("→ {}", clean(remedy)), INDENT + 2);
             text.push_str(&format!("{:INDENT$}{}\n", "", printer.paint(TextStyle::Dim, &remedy)));

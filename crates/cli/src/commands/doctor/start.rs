@@ -157,15 +157,12 @@ pub(super) fn certificate(directory: &Path, config: &GatewayConfig) -> DoctorChe
     hosts.extend([config.listen, config.devices].iter().filter(|address| is_open(address)).map(|a| a.ip().to_string()));
     let problems = identity.problems(&hosts, tls::now());
     match problems.is_empty() {
-        true => DoctorCheck::ok(NAME, format!("{}, fingerprint {}", cert.display(), in_groups(identity.fingerprint()))),
+        true => {
+            let fingerprint = identity.fingerprint().replace(':', "").to_lowercase();
+            DoctorCheck::ok(NAME, format!("{}, with the fingerprint", cert.display())).showing(fingerprint)
+        }
         false => DoctorCheck::problem(NAME, format!("{} {}", cert.display(), problems.join("; it ")), remedy),
     }
-}
-
-/// A fingerprint in four parts, so that it can be wrapped.
-fn in_groups(fingerprint: &str) -> String {
-    let bytes: Vec<&str> = fingerprint.split(':').collect();
-    bytes.chunks(8).map(|group| group.join(":")).collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn token(directory: &Path) -> DoctorCheck {

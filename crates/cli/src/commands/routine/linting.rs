@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use sinew_api::{DeviceSummary, Devices, ListedTool, Tools};
-use sinew_routines::{Routine, misfits};
+use sinew_api::{DeviceSummary, Devices, Effects, ListedTool, MarkedTool, Tools};
+use sinew_routines::{DEVICE, Routine, misfits};
 use sinew_steps::WrittenCall;
 use sinew_tool::spelling::nearest;
 
@@ -32,10 +32,13 @@ pub(super) async fn lint(files: &[PathBuf], reach: &ReachArgs, printer: Printer)
     for file in files {
         let (steps, problems) = match Routine::load(file) {
             Err(problem) => (0, vec![problem]),
-            Ok(routine) => match &mut known {
-                Some(known) => (routine.steps.len(), known.problems(&routine).await),
-                None => (routine.steps.len(), Vec::new()),
-            },
+            Ok(routine) => {
+                let mut problems: Vec<String> = routine.check_returns().err().iter().map(ToString::to_string).collect();
+                if let Some(known) = &mut known {
+                    problems.extend(known.problems(&routine).await);
+                }
+                (routine.steps.len(), problems)
+            }
         };
         linted.push(LintedFile { file, steps, problems });
     }
@@ -80,6 +83,8 @@ struct KnownDevices {
     client: GatewayClient,
     devices: Vec<DeviceSummary>,
     public: Vec<ListedTool>,
+    /// Every tool of every device, by its own name.
+    named: Vec<MarkedTool>,
     tools: HashMap<String, Vec<ListedTool>>,
 }
 
@@ -87,12 +92,21 @@ impl KnownDevices {
     async fn read(mut client: GatewayClient) -> Result<KnownDevices, CliError> {
         let devices = client.get::<Devices>("/api/v1/devices").await?.devices;
         let public = client.get::<Tools>("/api/v1/tools?shape=folded").await?.tools;
-        Ok(KnownDevices { client, devices, public, tools: HashMap::new() })
+        // Only for administrators.
+        let named = client.get::<Effects>("/api/v1/policy/effects").await.map(|all| all.tools).unwrap_or_default();
+        Ok(KnownDevices { client, devices, public, named, tools: HashMap::new() })
     }
 
     /// What the calls of a routine name and the devices do not have.
     async fn problems(&mut self, routine: &Routine) -> Vec<String> {
         let mut problems = Vec::new();
+        let name = &routine.tool.name;
+        if let Some(other) = self.named.iter().find(|other| other.tool == *name && other.device != DEVICE) {
+            problems.push(format!(
+                "line 1: {} has a tool `{name}` too, and clients would see one of them under another name; choose another name",
+                other.device
+            ));
+        }
         for call in routine.steps.calls() {
             let found = self.tool(routine, &call).await;
             let misfits = match (found, call.arguments) {

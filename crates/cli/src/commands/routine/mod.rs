@@ -77,6 +77,9 @@ enum RoutineCommand {
         /// Name of a routine of the gateway, or a file
         #[arg(value_name = "NAME|FILE")]
         name: String,
+        /// Arguments of the routine: what the policy says may depend on them
+        #[arg(value_name = "KEY=VALUE")]
+        arguments: Vec<String>,
         /// Explain it for the token with this label
         #[arg(long = "as", value_name = "TOKEN")]
         caller: Option<String>,
@@ -95,9 +98,9 @@ pub async fn run(args: RoutineArgs, printer: Printer) -> Result<(), CliError> {
             running::run(&name, arguments, yes, reach, printer).await
         }
         RoutineCommand::Show { name, reach } => explaining::show(&files::find(&name, &reach).await?, printer),
-        RoutineCommand::Explain { name, caller, reach } => {
+        RoutineCommand::Explain { name, arguments, caller, reach } => {
             let file = files::find(&name, &reach).await?;
-            explaining::explain(&file, caller.as_deref(), &reach, printer).await
+            explaining::explain(&file, &arguments, caller, &reach, printer).await
         }
     }
 }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
-use sinew_api::{Journal, JournalCall, RecordJournal};
-use sinew_routines::{DEVICE, RecordedCall, Routine, record};
+use serde_json::json;
+use sinew_api::{DraftRoutine, Journal, JournalCall, RecordJournal, RoutineDraft};
+use sinew_routines::{DEVICE, Routine};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::files::{new_folder, new_path, write_new};
@@ -14,7 +14,6 @@ use super::log_step;
 use super::playing::{Playing, example_arguments, play};
 use crate::args::ReachArgs;
 use crate::client::{GatewayClient, GatewayTarget, encode};
-use crate::commands::tools;
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, print, print_json, say};
 
@@ -56,18 +55,19 @@ pub(super) async fn run(args: RecordArgs, printer: Printer) -> Result<(), CliErr
     let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
     // Before anybody makes calls for nothing.
     let path = new_path(&new_folder(args.folder.clone(), &args.reach).await?, &args.name)?;
+    let (name, draft) = (args.name.clone(), "/api/v1/routines/draft");
     let calls = match args.after {
         Some(after) => recorded_calls(&mut client, &args, after).await?,
         None => record_calls(&mut client, &args).await?,
     };
-    let text = record(&args.name, &calls).map_err(|why| CliError::new(CliErrorKind::ChecksFailed, why))?;
+    let RoutineDraft { file: text, calls, .. } = client.post(draft, &DraftRoutine { name, calls }).await?;
     let routine = Routine::read(&args.name, &text).map_err(|problem| {
         CliError::new(CliErrorKind::ChecksFailed, format!("what was recorded is no routine: {problem}"))
     })?;
     write_new(&path, &text)?;
     match printer.is_json() {
-        true => print_json(&json!({"file": path, "calls": calls.len(), "steps": routine.steps.len()})),
-        false => print(&page(&path, &text, calls.len(), args.replay, printer)),
+        true => print_json(&json!({"file": path, "calls": calls, "steps": routine.steps.len()})),
+        false => print(&page(&path, &text, calls, args.replay, printer)),
     }
     if args.replay {
         replay(&routine, client, printer).await?;
@@ -76,7 +76,7 @@ pub(super) async fn run(args: RecordArgs, printer: Printer) -> Result<(), CliErr
 }
 
 /// Keeps the journal on until somebody presses Enter; returns the calls since.
-async fn record_calls(client: &mut GatewayClient, args: &RecordArgs) -> Result<Vec<RecordedCall>, CliError> {
+async fn record_calls(client: &mut GatewayClient, args: &RecordArgs) -> Result<Vec<u64>, CliError> {
     // Two people may record under the same name.
     let name = format!("{}-{}", args.name, std::process::id());
     let waited = wait_for_the_end(client, &name).await;
@@ -106,44 +106,15 @@ async fn wait_for_the_end(client: &mut GatewayClient, name: &str) -> Result<u64,
     }
 }
 
-async fn recorded_calls(
-    client: &mut GatewayClient,
-    args: &RecordArgs,
-    after: u64,
-) -> Result<Vec<RecordedCall>, CliError> {
+/// The ids of the calls that are wanted.
+async fn recorded_calls(client: &mut GatewayClient, args: &RecordArgs, after: u64) -> Result<Vec<u64>, CliError> {
     let device = args.device.as_ref().map(|device| format!("&device={}", encode(device))).unwrap_or_default();
     let journal: Journal = client.get(&format!("/api/v1/journal?after={after}&limit={MOST_CALLS}{device}")).await?;
-    let is_wanted = |call: &JournalCall| {
+    let is_wanted = |call: &&JournalCall| {
         let is_callers = args.who.as_ref().is_none_or(|who| *who == call.principal);
         is_callers && !call.nested && call.error.is_none() && call.device != DEVICE
     };
-    let mut calls = Vec::new();
-    for call in journal.calls.into_iter().filter(is_wanted) {
-        let input_schema = schema_of(client, &call).await;
-        calls.push(recorded(call, input_schema));
-    }
-    Ok(calls)
-}
-
-async fn schema_of(client: &mut GatewayClient, call: &JournalCall) -> Value {
-    // A tool that is gone by now has no schema to guess from.
-    let tools = tools::of_device(client, &call.device).await.unwrap_or_default();
-    tools.into_iter().find(|tool| tool.name == call.tool).map_or(Value::Null, |tool| tool.input_schema)
-}
-
-fn recorded(call: JournalCall, input_schema: Value) -> RecordedCall {
-    let has_screen = call.screen_before.is_some() || call.screen_after.is_some();
-    let result = call.result.as_ref();
-    let texts = result.into_iter().flat_map(|result| &result.content).filter_map(|item| item["text"].as_str());
-    let text = texts.collect::<Vec<_>>().join("\n");
-    RecordedCall {
-        device: call.device,
-        tool: call.tool,
-        args: call.lasting_arguments.unwrap_or(call.arguments),
-        input_schema,
-        answer: result.and_then(|result| result.structured.clone()).unwrap_or_else(|| json!({"text": text})),
-        acted: has_screen.then_some(call.landmark),
-    }
+    Ok(journal.calls.iter().filter(is_wanted).map(|call| call.id).collect())
 }
 
 fn page(path: &Path, text: &str, calls: usize, is_replayed: bool, printer: Printer) -> String {

@@ -52,34 +52,41 @@ pub(super) async fn run(args: SuiteArgs, printer: Printer) -> Result<(), CliErro
     let routines = load(&args.directory)?;
     let target = GatewayTarget::find(&args.reach)?;
     let devices = find_devices(&mut target.connect().await?, &args.on).await?;
-    let lanes = lanes(routines, devices)?;
-    let unbound: Vec<String> = unbound(&lanes, !args.on.is_empty());
+    let plan = SuitePlan::new(routines, devices)?;
+    let unbound: Vec<String> = plan.unbound(!args.on.is_empty());
     for name in &unbound {
         say(&format!(
             "{name} runs once, where its steps say, and not on each device of --on: it has no parameter \
              `{DEVICE_PARAMETER}`. Add one to the file, and write `device: \"${{{DEVICE_PARAMETER}}}\"` in its steps."
         ));
     }
-    let played = lanes.into_iter().map(|(device, list)| play_lane(device, list, &target, &args, printer));
+    let played = plan.lanes.into_iter().map(|(device, list)| play_lane(device, list, &target, &args, printer));
     let played: Result<Vec<Vec<SuiteCase>>, CliError> = join_all(played).await.into_iter().collect();
-    let cases: Vec<SuiteCase> = played?.into_iter().flatten().collect();
+    let mut cases: Vec<SuiteCase> = played?.into_iter().flatten().collect();
+    for (device, list) in plan.alone {
+        cases.extend(play_lane(device, list, &target, &args, printer).await?);
+    }
+    // A report has one part for each device; what ran once comes last.
+    cases.sort_by(|one, other| (one.lane.is_empty(), &one.lane).cmp(&(other.lane.is_empty(), &other.lane)));
     let title = args.directory.display().to_string();
     write(args.junit.as_deref(), || to_junit(&cases))?;
     write(args.html.as_deref(), || to_html(&title, &cases))?;
     summary(&cases, &unbound, printer)
 }
 
-/// The routines of each device, and under no name those that run once: where their steps or their default say.
-fn lanes(routines: Vec<Loaded>, devices: Vec<String>) -> Result<Vec<(String, Vec<Loaded>)>, CliError> {
-    let is_directed = |(_, routine): &Loaded| routine.as_ref().is_ok_and(|routine| device_of(routine).is_some());
-    let (directed, mut fixed): (Vec<Loaded>, Vec<Loaded>) = routines.into_iter().partition(is_directed);
-    let mut lanes = Vec::new();
-    match devices.is_empty() {
-        false if !directed.is_empty() => {
-            lanes.extend(devices.into_iter().map(|device| (device, directed.clone())));
-        }
-        false => {}
-        true => {
+/// Which routines run where. Under no name are those that run once: where their steps or their default say.
+struct SuitePlan {
+    /// All at once: what uses the device of its lane and no other.
+    lanes: Vec<(String, Vec<Loaded>)>,
+    /// Afterwards, one after another: what uses other devices too, which may be those of a lane.
+    alone: Vec<(String, Vec<Loaded>)>,
+}
+
+impl SuitePlan {
+    fn new(routines: Vec<Loaded>, devices: Vec<String>) -> Result<SuitePlan, CliError> {
+        let takes_device = |(_, routine): &Loaded| routine.as_ref().is_ok_and(|routine| device_of(routine).is_some());
+        let (directed, fixed): (Vec<Loaded>, Vec<Loaded>) = routines.into_iter().partition(takes_device);
+        if devices.is_empty() {
             let needs_device = |(_, routine): &&Loaded| {
                 routine.as_ref().is_ok_and(|routine| device_of(routine).is_some_and(|own| own.get("default").is_none()))
             };
@@ -87,25 +94,39 @@ fn lanes(routines: Vec<Loaded>, devices: Vec<String>) -> Result<Vec<(String, Vec
                 let message = format!("`{name}` takes a device; say which with --on DEVICE or --on label:NAME");
                 return Err(CliError::new(CliErrorKind::Usage, message));
             }
-            fixed.extend(directed);
-            fixed.sort_by(|(one, _), (other, _)| one.cmp(other));
+            let mut all: Vec<Loaded> = fixed.into_iter().chain(directed).collect();
+            all.sort_by(|(one, _), (other, _)| one.cmp(other));
+            return Ok(SuitePlan { lanes: vec![(String::new(), all)], alone: Vec::new() });
         }
+        let stays = |(_, routine): &Loaded| routine.as_ref().is_ok_and(|routine| stays_on_its_device(routine));
+        let (own, wandering): (Vec<Loaded>, Vec<Loaded>) = directed.into_iter().partition(stays);
+        let on_each = |list: &[Loaded]| -> Vec<(String, Vec<Loaded>)> {
+            let on = |device: &String| (device.clone(), list.to_vec());
+            if list.is_empty() { Vec::new() } else { devices.iter().map(on).collect() }
+        };
+        let mut alone = on_each(&wandering);
+        if !fixed.is_empty() {
+            alone.push((String::new(), fixed));
+        }
+        Ok(SuitePlan { lanes: on_each(&own), alone })
     }
-    if !fixed.is_empty() {
-        lanes.push((String::new(), fixed));
+
+    /// The routines that run once though devices were named.
+    fn unbound(&self, has_devices: bool) -> Vec<String> {
+        let fixed = self.alone.iter().filter(|(lane, _)| has_devices && lane.is_empty()).flat_map(|(_, list)| list);
+        fixed.filter(|(_, routine)| routine.is_ok()).map(|(name, _)| name.clone()).collect()
     }
-    Ok(lanes)
+}
+
+/// Whether all calls are made on the device that the routine takes. What another routine calls is not known here.
+fn stays_on_its_device(routine: &Routine) -> bool {
+    let own = json!(format!("${{{DEVICE_PARAMETER}}}"));
+    routine.steps.calls().iter().all(|call| call.device == Some(&own))
 }
 
 /// The parameter by which a routine takes its device.
 fn device_of(routine: &Routine) -> Option<&Value> {
     routine.tool.properties()?.get(DEVICE_PARAMETER)
-}
-
-/// The routines that run once though devices were named.
-fn unbound(lanes: &[(String, Vec<Loaded>)], has_devices: bool) -> Vec<String> {
-    let fixed = lanes.iter().filter(|(lane, _)| has_devices && lane.is_empty()).flat_map(|(_, list)| list);
-    fixed.filter(|(_, routine)| routine.is_ok()).map(|(name, _)| name.clone()).collect()
 }
 
 /// All files of the directory, in the order of their names.
@@ -246,5 +267,48 @@ fn summary(cases: &[SuiteCase], unbound: &[String], printer: Printer) -> Result<
     match failed {
         0 => Ok(()),
         _ => Err(CliError::new(CliErrorKind::ChecksFailed, format!("{failed} of {} runs failed", cases.len()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sinew_routines::new_from_template;
+
+    use super::*;
+
+    fn loaded(name: &str, takes_device: bool, steps: &str) -> Loaded {
+        let text = new_from_template(name).replace("{{", "").replace("}}", "");
+        let table = "| Name | Type | Required | Description | Example |\n|---|---|---|---|---|\n| `device` | string | Yes | Where. | `a` |";
+        let text = if takes_device { text.replace("This tool takes no parameters.", table) } else { text };
+        let start = text.find("```yaml\n").expect("steps") + "```yaml\n".len();
+        let text = format!("{}{steps}- return: {{status: success}}\n```\n", &text[..start]);
+        (name.to_owned(), Routine::read(name, &text).map(Arc::new).map_err(|problem| problem.to_string()))
+    }
+
+    fn names(lanes: &[(String, Vec<Loaded>)]) -> Vec<(&str, Vec<&str>)> {
+        lanes.iter().map(|(lane, list)| (lane.as_str(), list.iter().map(|(name, _)| name.as_str()).collect())).collect()
+    }
+
+    #[test]
+    fn only_what_stays_on_its_device_runs_beside_others() {
+        let own = "- call: tap\n  device: \"${device}\"\n";
+        let routines = vec![
+            loaded("own", true, own),
+            loaded("two", true, &format!("{own}- call: tap\n  device: b\n")),
+            loaded("unnamed", true, &format!("{own}- call: tap\n")),
+            loaded("nested", true, "- call: own\n  device: routines\n"),
+            loaded("looks", true, &format!("{own}- expect: {{screen: {{text: x}}, device: b}}\n")),
+            loaded("fixed", false, "- call: tap\n  device: a\n"),
+        ];
+        assert!(routines.iter().all(|(_, routine)| routine.is_ok()), "{routines:?}");
+        let plan = SuitePlan::new(routines, vec!["a".to_owned(), "b".to_owned()]).expect("a plan");
+        assert_eq!(names(&plan.lanes), [("a", vec!["own"]), ("b", vec!["own"])]);
+        let wandering = vec!["two", "unnamed", "nested", "looks"];
+        assert_eq!(names(&plan.alone), [("a", wandering.clone()), ("b", wandering), ("", vec!["fixed"])]);
+        assert_eq!(plan.unbound(true), ["fixed"]);
+        // Without devices, everything runs where it says, one after another.
+        let plan =
+            SuitePlan::new(vec![loaded("fixed", false, "- call: tap\n  device: a\n")], Vec::new()).expect("a plan");
+        assert_eq!((names(&plan.lanes), plan.alone.len()), (vec![("", vec!["fixed"])], 0));
     }
 }

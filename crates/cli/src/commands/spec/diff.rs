@@ -14,7 +14,8 @@ use crate::terminal::{Printer, TextStyle, clean, print, print_exact, print_json}
 pub async fn run(args: SpecDiffArgs, printer: Printer) -> Result<(), CliError> {
     let old = SpecText::named(&args.old, &args.reach).await?;
     let new = SpecText::named(&args.new, &args.reach).await?;
-    let lists = old.as_str().zip(new.as_str()).and_then(|(old, new)| compare::diff_lists(old, new));
+    let texts = old.comparable_with(&new).zip(new.comparable_with(&old));
+    let lists = texts.and_then(|(old, new)| compare::diff_lists(old, new));
     let comparison = match lists {
         Some(comparison) => comparison,
         None => {

@@ -14,6 +14,7 @@ mod new;
 mod patch;
 mod render;
 mod rules;
+mod server_connection;
 pub mod source;
 
 use std::path::Path;

@@ -5,11 +5,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use sinew_api::Devices;
 use sinew_spec::lint::{CheckedDocument, LintConfig};
-use sinew_spec::{Document, read};
+use sinew_spec::{Dialect, Document, read};
 
 use crate::args::ReachArgs;
-use crate::client::GatewayTarget;
+use crate::client::{GatewayClient, GatewayTarget};
 use crate::commands::tools::of_device;
 use crate::error::{CliError, CliErrorKind};
 
@@ -36,6 +37,7 @@ pub struct SpecText {
     bytes: Vec<u8>,
     /// The size of a file that is larger than the limit.
     too_large: Option<u64>,
+    dialect: Dialect,
 }
 
 impl SpecText {
@@ -63,6 +65,7 @@ impl SpecText {
             file,
             bytes,
             too_large: length.filter(|length| *length >= most),
+            dialect: Dialect::Unknown,
         })
     }
 
@@ -73,7 +76,8 @@ impl SpecText {
         // What the gateway adds for AI clients is not the device's.
         tools.iter_mut().for_each(|tool| tool.simplified.clear());
         let bytes = format!("{:#}\n", json!({"tools": tools})).into_bytes();
-        Ok(SpecText { path: format!("device:{device}"), file: None, bytes, too_large: None })
+        let dialect = dialect_of(&mut client, device).await?;
+        Ok(SpecText { path: format!("device:{device}"), file: None, bytes, too_large: None, dialect })
     }
 
     /// A file, standard input, or `device:ID`.
@@ -84,15 +88,22 @@ impl SpecText {
         }
     }
 
-    pub fn as_str(&self) -> Option<&str> {
+    /// The text, if the other can state all that it states.
+    pub fn comparable_with(&self, other: &SpecText) -> Option<&str> {
+        let is_short = [self.dialect, other.dialect].contains(&Dialect::Short);
+        (self.dialect == other.dialect || !is_short).then(|| self.as_str()).flatten()
+    }
+
+    fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.bytes).ok().filter(|text| text.len() <= read::MAX_BYTES)
     }
 
     pub fn parse(self) -> SpecSource {
-        let document = match self.too_large {
+        let mut document = match self.too_large {
             Some(length) => read::too_large(length),
             None => Document::from_bytes(&self.bytes),
         };
+        document.dialect = self.dialect;
         let is_whole = self.bytes.len() <= read::MAX_BYTES;
         let text = if is_whole { String::from_utf8(self.bytes).ok() } else { None };
         SpecSource { path: self.path, file: self.file, document, text }
@@ -134,6 +145,17 @@ impl SpecSource {
         let message = format!("cannot read {}:{}:{}: {}", self.path, start.line, start.column, problem.message);
         Err(CliError::new(CliErrorKind::Usage, message))
     }
+}
+
+/// Boards and apps have protocols of their own, which say less of a tool than MCP.
+async fn dialect_of(client: &mut GatewayClient, device: &str) -> Result<Dialect, CliError> {
+    let known: Devices = client.get("/api/v1/devices").await?;
+    let found = known.devices.into_iter().find(|one| one.id == device || one.name.as_deref() == Some(device));
+    Ok(match found.map(|one| one.family).as_deref() {
+        Some("board" | "serial" | "app") => Dialect::Short,
+        Some("server" | "phone" | "routine" | "thing" | "provider") => Dialect::Complete,
+        _ => Dialect::Unknown,
+    })
 }
 
 pub fn is_standard_input(path: &Path) -> bool {

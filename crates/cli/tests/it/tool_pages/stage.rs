@@ -81,6 +81,7 @@ async fn on_gateway(tool: &str, args: Args) -> Outcome {
     let request = Request {
         is_confirmed: false,
         lease: None,
+        is_plain: false,
         who: Principal::new("reader", Role::Client),
         name: tool.to_owned(),
         args,

@@ -1,0 +1,156 @@
+//! What streams from and to phones: a screen that is watched by several people, and an app that is installed.
+
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use sinew_gateway::{Principal, Role};
+use sinew_phones::adb::{AdbPhone, AdbServer};
+use sinew_phones::control::install::{self, ApkSet};
+use sinew_phones::image::{JpegOptions, finish};
+use sinew_phones::{Capabilities, Image, Phone, PhoneError, PhoneIdentity, Work};
+use sinew_sim::phone::{Handset, PhoneClock, PhoneSetup, adbd, virtual_app};
+use sinew_tool::LiveRequest;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::BenchPlan;
+use crate::Error;
+use crate::load::{bench_error, percentile};
+use crate::phones::MemoryGateway;
+use crate::process::{Scratch, own_processor_time};
+use crate::report::{Figure, Report};
+
+const VIEWERS: usize = 10;
+const SIDE: u32 = 540;
+
+pub(crate) async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+    live_view(plan, report).await?;
+    installing(plan, scratch, report).await
+}
+
+/// A phone whose agent sends a different picture each time, made before the measurement.
+struct MovingPhone {
+    pictures: Vec<Vec<u8>>,
+    next: AtomicUsize,
+}
+
+impl Phone for MovingPhone {
+    fn about(&self) -> PhoneIdentity {
+        PhoneIdentity { serial: "moving".to_owned(), model: "moving".to_owned(), ..PhoneIdentity::default() }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    fn screenshot(&self) -> Work<'_, Image> {
+        Box::pin(async { Ok(coloured(0)) })
+    }
+
+    fn small_screenshot(&self, _: u32, _: u8) -> Work<'_, Vec<u8>> {
+        let nth = self.next.fetch_add(1, Ordering::Relaxed) % self.pictures.len();
+        Box::pin(std::future::ready(Ok(self.pictures[nth].clone())))
+    }
+}
+
+/// A screen with some structure in it.
+fn coloured(shade: u32) -> Image {
+    let (width, height) = (243, SIDE);
+    let pixel = |x: u32, y: u32| [(x + shade * 20) as u8, (y ^ x) as u8, (y / 3 + shade) as u8, 255];
+    let pixels = (0..height).flat_map(|y| (0..width).flat_map(move |x| pixel(x, y))).collect();
+    Image::Rgba { width, height, pixels }
+}
+
+async fn live_view(plan: &BenchPlan, report: &mut Report) -> Result<(), Error> {
+    let failed = |error: PhoneError| bench_error(format!("the pictures of a screen: {error}"));
+    let options = JpegOptions { quality: 60, ..JpegOptions::default() };
+    let pictures = (0..20).map(|shade| finish(coloured(shade), &options).map(|jpeg| jpeg.bytes));
+    let pictures = pictures.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let gateway = MemoryGateway::open()?;
+    gateway.join(MovingPhone { pictures, next: AtomicUsize::new(0) });
+    let time = plan.time.max(Duration::from_secs(2));
+    let (used, began) = (own_processor_time()?, Instant::now());
+    let viewers = (0..VIEWERS).map(|number| {
+        let (gateway, who) = (&gateway, Principal::new(format!("viewer-{number}"), Role::Client));
+        async move {
+            let (mut seen, mut known) = (0u32, None);
+            while began.elapsed() < time {
+                let wanted =
+                    LiveRequest { max_side: SIDE, quality: 60, known: known.take(), patience: Duration::from_secs(5) };
+                let picture = gateway.inner.view_screen(&who, "moving", "bench", &wanted).await;
+                let picture = picture.map_err(|error| bench_error(format!("watching failed: {error}")))?;
+                seen += u32::from(picture.is_some());
+                known = picture.map(|picture| picture.digest);
+            }
+            Ok::<u32, Error>(seen)
+        }
+    });
+    let seen = futures_util::future::try_join_all(viewers).await?;
+    let seconds = began.elapsed().as_secs_f64();
+    let share = own_processor_time()?.saturating_sub(used).as_secs_f64() / seconds * 100.0;
+    gateway.inner.close().await;
+    let slowest = f64::from(seen.into_iter().min().unwrap_or_default()) / seconds;
+    let label = format!("phone: pictures a second for each of {VIEWERS} viewers at {SIDE} pixels");
+    report.push(Figure::at_least("live_pictures", &label, slowest, "/s", 8.0));
+    let label = "phone: share of a core for them, gateway and viewers";
+    report.push(Figure::at_most("live_cpu_percent", label, share, "%", 30.0));
+    Ok(())
+}
+
+async fn installing(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+    let home = scratch.folder("adb-install");
+    let io = |error: std::io::Error| bench_error(format!("installing an app: {error}"));
+    std::fs::create_dir_all(&home).map_err(io)?;
+    let port = TcpListener::bind("127.0.0.1:0").await.and_then(|listener| listener.local_addr()).map_err(io)?.port();
+    let adb = || {
+        let mut adb = tokio::process::Command::new("adb");
+        adb.args(["-P", &port.to_string()]).env("HOME", &home).kill_on_drop(true);
+        adb.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        adb
+    };
+    let Ok(_server) = adb().args(["nodaemon", "server"]).spawn() else {
+        report.skip("installing an app, because adb is not there".to_owned());
+        return Ok(());
+    };
+    let server = AdbServer::tcp("127.0.0.1", port);
+    let started = Instant::now();
+    while server.version().await.is_err() {
+        if started.elapsed() > Duration::from_secs(20) {
+            return Err(bench_error("the adb server does not answer"));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(io)?;
+    let address = listener.local_addr().map_err(io)?.to_string();
+    let shutdown = CancellationToken::new();
+    let _ended = shutdown.clone().drop_guard();
+    let handset = Handset::new(PhoneSetup::default(), PhoneClock::Virtual);
+    let serving = tokio::spawn(adbd::run(listener, handset, shutdown.clone()));
+    let failed = |error: String| bench_error(format!("installing an app: {error}"));
+    server.connect_phone(&address).await.map_err(|error| failed(error.to_string()))?;
+    let phone = AdbPhone::open(&server, &address).await.map_err(|error| failed(error.to_string()))?;
+
+    let megabytes = if plan.is_quick() { 4 } else { 100 };
+    let file = home.join("app.apk");
+    std::fs::write(&file, virtual_app::plain("com.example.large", megabytes << 20).apk).map_err(io)?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..plan.rounds.max(1) {
+        let started = Instant::now();
+        let status = adb().args(["-s", &address, "install", "-r"]).arg(&file).status().await.map_err(io)?;
+        if !status.success() {
+            return Err(failed(format!("`adb install` ended with {status}")));
+        }
+        theirs.push(started.elapsed().as_secs_f64());
+        let started = Instant::now();
+        let apks = ApkSet::open(&file).await.map_err(|error| failed(error.to_string()))?;
+        install::install(&phone, apks).await.map_err(|error| failed(error.to_string()))?;
+        ours.push(started.elapsed().as_secs_f64());
+    }
+    shutdown.cancel();
+    let _ = serving.await;
+    let (ours, theirs) = (percentile(&mut ours, 0.5), percentile(&mut theirs, 0.5));
+    report.push(Figure::plain("install_s", &format!("phone: installing {megabytes} MB"), ours, "s"));
+    report.push(Figure::at_least("install_of_adb", "phone: the speed of `adb install`, share", theirs / ours, "", 0.8));
+    Ok(())
+}

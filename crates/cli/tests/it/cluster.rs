@@ -1,0 +1,162 @@
+//! Three gateways as one: the real binary, and a real NATS server.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::gateway::{Process, TestGateway, run, sinew};
+
+struct NatsServer {
+    address: SocketAddr,
+    child: Child,
+    _folder: TempDir,
+}
+
+impl NatsServer {
+    fn open() -> NatsServer {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = free.local_addr().expect("bound");
+        drop(free);
+        let folder = tempfile::tempdir().expect("a folder");
+        let programs = ["/usr/sbin/nats-server", "/usr/local/bin/nats-server"];
+        let program = programs.into_iter().find(|path| Path::new(path).exists()).unwrap_or("nats-server");
+        let child = Command::new(program)
+            .args(["-js", "-a", "127.0.0.1", "-p", &address.port().to_string(), "-sd"])
+            .arg(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("nats-server is needed for this test; scripts/install installs it");
+        until("the NATS server listens", || TcpStream::connect(address).is_ok());
+        NatsServer { address, child, _folder: folder }
+    }
+
+    fn node(&self, name: &str) -> TestGateway {
+        let state = tempfile::tempdir().expect("a folder");
+        let file = state.path().join("sinew.toml");
+        let text = format!("[cluster]\nnats = \"nats://{}\"\nnode = \"{name}\"\n", self.address);
+        std::fs::write(&file, text).expect("written");
+        TestGateway::open("serve", state, &["--config", &file.display().to_string()])
+    }
+}
+
+impl Drop for NatsServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Longer than anything takes on a busy machine.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(120), "it never came to this: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn state_of(gateway: &TestGateway, device: &str) -> Option<String> {
+    let devices = gateway.json(&["devices"]);
+    let found = devices["devices"].as_array()?.iter().find(|found| found["id"] == device)?;
+    found["state"].as_str().map(str::to_owned)
+}
+
+fn sees(gateway: &TestGateway, device: &str, state: &str) {
+    until(&format!("{device} is {state}"), || state_of(gateway, device).as_deref() == Some(state));
+}
+
+fn board(gateway: &TestGateway) -> (Process, String) {
+    let command = ["sim", "board", "--connect", gateway.devices_url(), "--token", &gateway.own_token()];
+    let board = Process::start(sinew(gateway.state.path()).args(command).args(["--kind", "relay"]));
+    let mut id = None;
+    until("a board is here", || {
+        id = gateway.json(&["devices"])["devices"][0]["id"].as_str().map(str::to_owned);
+        id.is_some()
+    });
+    (board, id.unwrap_or_default())
+}
+
+fn nodes(gateway: &TestGateway) -> Vec<(String, u64)> {
+    let state: Value = gateway.json(&["cluster"]);
+    let nodes = state["nodes"].as_array().expect("nodes").iter();
+    nodes
+        .map(|node| {
+            (node["name"].as_str().unwrap_or_default().to_owned(), node["devices"].as_u64().unwrap_or_default())
+        })
+        .collect()
+}
+
+#[test]
+fn three_gateways_list_and_call_each_others_boards_and_notice_one_that_hangs() {
+    let nats = NatsServer::open();
+    let [attic, cellar, garage] = ["attic", "cellar", "garage"].map(|name| nats.node(name));
+    let (_board, id) = board(&attic);
+    for node in [&attic, &cellar, &garage] {
+        sees(node, &id, "ready");
+        let answer = node.run(&["call", &id, "self.get_relays"]).ok();
+        assert!(!answer.out.is_empty());
+        let expected = [("attic", 1), ("cellar", 0), ("garage", 0)].map(|(name, devices)| (name.to_owned(), devices));
+        until("all nodes are known", || nodes(node) == expected);
+    }
+    let shown = cellar.run(&["cluster"]).ok().out;
+    assert!(shown.contains("Cluster main, node cellar: connected to NATS") && shown.contains("attic"), "{shown}");
+
+    // A process that stands still is gone for the others after its lease, and back when it goes on.
+    let signal = |signal: &str| run(Command::new("kill").args([signal, &attic.process.child.id().to_string()])).ok();
+    signal("-STOP");
+    sees(&cellar, &id, "away");
+    signal("-CONT");
+    sees(&cellar, &id, "ready");
+    cellar.run(&["call", &id, "self.get_relays"]).ok();
+}
+
+#[test]
+fn a_gateway_outside_of_clusters_says_so() {
+    let gateway = TestGateway::serve();
+    let told = gateway.run(&["cluster"]);
+    assert!(told.code != 0 && told.err.contains("not part of a cluster"), "{told:?}");
+}
+
+#[test]
+fn mistakes_in_the_table_of_the_cluster_name_their_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("sinew.toml");
+    for (text, expected) in [
+        ("[cluster]\nnode = \"attic\"\n", "`nats` of `[cluster]` is missing"),
+        ("[cluster]\nnats = \"http://127.0.0.1\"\n", "expected for example `nats://127.0.0.1:4222`"),
+        ("[cluster]\nnats = \"nats://127.0.0.1\"\nnode = \"Attic 1\"\n", "must have 1 to 32 of a-z, 0-9 and -"),
+        (
+            "[cluster]\nnats = \"nats://127.0.0.1\"\nnode = \"a\"\ncredentials = \"none.creds\"\n",
+            "cannot read `credentials`",
+        ),
+    ] {
+        std::fs::write(&file, text).expect("written");
+        let told = run(sinew(folder.path()).args(["config", "check"]).arg(&file));
+        assert!(told.code != 0 && told.err.contains(expected), "{text}: {told:?}");
+    }
+}
+
+/// Each gateway of the compose file has a configuration that can be read.
+#[test]
+fn the_example_for_containers_has_configurations_that_can_be_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster/compose.yaml");
+    let text = std::fs::read_to_string(path).expect("an example");
+    let mut configurations = Vec::new();
+    for part in text.split("    content: |\n").skip(1) {
+        let lines = part.lines().take_while(|line| line.starts_with("      ")).map(str::trim);
+        configurations.push(lines.collect::<Vec<_>>().join("\n"));
+    }
+    assert_eq!(configurations.len(), 3);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("sinew.toml");
+    for configuration in configurations {
+        std::fs::write(&file, configuration).expect("written");
+        run(sinew(folder.path()).args(["config", "check"]).arg(&file)).ok();
+    }
+}
