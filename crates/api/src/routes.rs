@@ -77,6 +77,7 @@ pub enum Operation {
     RestListPosted,
     Health,
     Ready,
+    Metrics,
     Status,
     Overview,
     Document,
@@ -195,6 +196,7 @@ pub const ROUTES: &[Route] = &[
     route(Operation::RestListPosted, Post, "/mcp/v1/tools/list", Client, "JSON-RPC without a session"),
     route(Operation::Health, Get, "/health", Open, "whether the gateway is alive").gives(body::<HealthStatus>()),
     route(Operation::Ready, Get, "/ready", Open, "whether it can make calls; 503 if not").gives(body::<Readiness>()),
+    route(Operation::Metrics, Get, "/metrics", Client, "counts and times for Prometheus, as OpenMetrics text"),
     route(Operation::Document, Get, "/api/v1/openapi.json", Open, "this interface as an OpenAPI document"),
     route(Operation::Status, Get, "/api/v1/status", Admin, "what waits, and what the gateway runs")
         .gives(body::<GatewayStatus>()),

@@ -49,6 +49,14 @@ pub(crate) struct McpEndpoint {
 }
 
 impl McpEndpoint {
+    pub(crate) fn front(&self) -> &FrontState {
+        &self.front
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
     pub(crate) fn new(front: Arc<FrontState>) -> Arc<McpEndpoint> {
         let stop = CancellationToken::new();
         let sessions = Sessions::new(&front.settings.limits, front.settings.open);

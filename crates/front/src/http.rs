@@ -32,7 +32,8 @@ use crate::stall::StallTimeout;
 use crate::state::FrontState;
 use crate::upgrade::{self, UpgradeState};
 use crate::{
-    Front, TlsIdentity, api, cluster, decisions, leases, overview, phones, reply, rest, routines, servers, stdio,
+    Front, TlsIdentity, api, cluster, decisions, leases, metrics, overview, phones, reply, rest, routines, servers,
+    stdio,
 };
 
 /// A connection that sends nothing for this long is closed, whether it is slow or idle.
@@ -109,6 +110,7 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::RestList => get(rest::list),
         Operation::Health => get(health),
         Operation::Ready => get(ready),
+        Operation::Metrics => get(metrics::metrics).with_state(endpoint.clone()),
         Operation::Document => get(api::document),
         Operation::Devices => get(api::devices),
         Operation::Rename => post(api::rename),

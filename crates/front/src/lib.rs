@@ -41,6 +41,7 @@ mod mcp;
 #[doc(hidden)]
 pub mod memory;
 mod message_memory;
+mod metrics;
 mod notify;
 mod outbox;
 mod overview;

@@ -77,6 +77,11 @@ impl Sessions {
         Arc::new(Sessions { manager: Arc::new(manager), table: Mutex::default(), all: limits.sessions, each })
     }
 
+    /// How many there are; some may have ended already.
+    pub(crate) fn count(&self) -> usize {
+        self.table().open.len()
+    }
+
     fn table(&self) -> MutexGuard<'_, SessionTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,11 +1,14 @@
-//! How many calls ended in each of the last minutes, and the newest that failed. In memory, since the gateway started.
+//! How many calls ended, in all and in each of the last minutes, and the newest that failed. In memory, since the gateway
+//! started.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
+use sinew_tool::FamilyName;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::durations::DurationCounts;
 use crate::shared::AuditRow;
 
 /// An hour of minutes: what one picture shows.
@@ -35,6 +38,31 @@ pub struct CallFailure {
     pub outcome: &'static str,
 }
 
+/// What calls are counted by. Each part has few values, whatever devices and clients send.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallClass {
+    /// `None` where the call reached no device.
+    pub family: Option<FamilyName>,
+    /// `ok`, or the `error_type`.
+    pub outcome: &'static str,
+    /// The endpoint, as in the audit.
+    pub via: &'static str,
+}
+
+/// All calls that ended since the gateway started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallTotals {
+    pub calls: BTreeMap<CallClass, u64>,
+    pub durations: DurationCounts,
+}
+
+impl CallTotals {
+    fn note(&mut self, class: CallClass, duration_us: u64) {
+        *self.calls.entry(class).or_default() += 1;
+        self.durations.note(duration_us);
+    }
+}
+
 pub(crate) struct CallCounts {
     started: Instant,
     recent: Mutex<RecentCalls>,
@@ -49,6 +77,7 @@ struct RecentCalls {
     newest: u64,
     /// Newest first.
     failures: VecDeque<CallFailure>,
+    totals: CallTotals,
 }
 
 impl CallCounts {
@@ -60,6 +89,7 @@ impl CallCounts {
     pub(crate) fn note(&self, call: EndedCall) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.advance(self.minute());
+        recent.totals.note(call.class, call.duration_us);
         if let Some(minute) = recent.minutes.back_mut() {
             minute.calls += 1;
             minute.failures += u64::from(call.failure.is_some());
@@ -85,6 +115,10 @@ impl CallCounts {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner).failures.iter().cloned().collect()
     }
 
+    pub(crate) fn totals(&self) -> CallTotals {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner).totals.clone()
+    }
+
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.ended.subscribe()
     }
@@ -96,12 +130,14 @@ impl CallCounts {
 
 /// What is counted of a call.
 pub(crate) struct EndedCall {
+    class: CallClass,
     duration_us: u64,
     failure: Option<CallFailure>,
 }
 
 impl EndedCall {
-    pub(crate) fn of(row: &AuditRow) -> EndedCall {
+    pub(crate) fn of(row: &AuditRow, family: Option<FamilyName>) -> EndedCall {
+        let class = CallClass { family, outcome: row.outcome, via: row.door };
         let failure = (row.outcome != "ok").then(|| CallFailure {
             at: row.at,
             principal: row.principal.clone(),
@@ -109,7 +145,7 @@ impl EndedCall {
             tool: row.tool.as_ref().unwrap_or(&row.name).clone(),
             outcome: row.outcome,
         });
-        EndedCall { duration_us: u64::try_from(row.duration_us).unwrap_or_default(), failure }
+        EndedCall { class, duration_us: u64::try_from(row.duration_us).unwrap_or_default(), failure }
     }
 }
 
@@ -139,7 +175,8 @@ mod tests {
             tool: "echo".to_owned(),
             outcome,
         });
-        EndedCall { duration_us, failure }
+        let class = CallClass { family: None, outcome: outcome.unwrap_or("ok"), via: "mcp" };
+        EndedCall { class, duration_us, failure }
     }
 
     #[tokio::test(start_paused = true)]
@@ -167,5 +204,19 @@ mod tests {
         let failures = counts.failures();
         assert_eq!((failures.len(), failures[0].outcome), (MAX_FAILURES, "busy"));
         assert_eq!(*counts.subscribe().borrow(), 31);
+    }
+
+    #[tokio::test]
+    async fn all_calls_are_counted_by_outcome_and_duration() {
+        let counts = CallCounts::new();
+        for (duration, outcome) in [(500, None), (501, None), (70_000_000, Some("timeout")), (0, None)] {
+            counts.note(ended(duration, outcome));
+        }
+        let totals = counts.totals();
+        assert_eq!(
+            totals.calls.iter().map(|(class, n)| (class.outcome, *n)).collect::<Vec<_>>(),
+            [("ok", 3), ("timeout", 1)]
+        );
+        assert_eq!(totals.durations.total_us, 70_001_001);
     }
 }

@@ -36,6 +36,7 @@ use crate::state_check::lost_board_key;
 use crate::state_guard::StateGuard;
 use crate::store::{self, AuditKey, AuditSeal, LocalEvents, LocalTokens, Store};
 use crate::tokens::{self, LocalRequestKey, Tokens};
+use crate::totals::Totals;
 use crate::validation::Validation;
 use crate::view::{AuditFilter, AuditRecord, AuditReport, DeviceChanges, DeviceView, EventPage, Shape, ToolList};
 use crate::watch::Watch;
@@ -389,6 +390,18 @@ impl Gateway {
     /// The calls of the last hour, oldest minute first.
     pub fn minutes_of_calls(&self) -> Vec<MinuteOfCalls> {
         self.inner.recorder.counts.minutes()
+    }
+
+    /// What happened since the gateway started, in numbers.
+    pub fn totals(&self) -> Totals {
+        let Inner { recorder, store, access, shared, registry, .. } = &*self.inner;
+        Totals {
+            calls: recorder.counts.totals(),
+            commits: store.health.commits(),
+            decisions: access.decisions(),
+            dropped_events: shared.events.dropped(),
+            joins: registry.joins(),
+        }
     }
 
     /// The newest calls that failed since the gateway started, newest first.

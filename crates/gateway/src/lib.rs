@@ -25,6 +25,7 @@ mod check;
 mod commanding;
 mod decisions;
 mod directory;
+mod durations;
 mod fleet_counts;
 mod fold;
 mod gateway;
@@ -59,6 +60,7 @@ mod state_guard;
 mod store;
 mod token_labels;
 mod tokens;
+mod totals;
 mod validation;
 mod view;
 mod watch;
@@ -69,8 +71,9 @@ pub use access::{
 pub use approvals::PendingBoard;
 pub use budgets::check_budgets;
 pub use call::Request;
-pub use call_counts::{CallFailure, MinuteOfCalls};
+pub use call_counts::{CallClass, CallFailure, CallTotals, MinuteOfCalls};
 pub use caller_view::CallerView;
+pub use durations::DurationCounts;
 pub use fleet_counts::FleetCounts;
 pub use gateway::{Gateway, verify_audit};
 pub use journal::{JournalEntry, JournalSettings, Recording, Screens};
@@ -83,9 +86,10 @@ pub use sinew_spec::lock::Follow;
 pub use snapshot::Snapshot;
 pub use state_check::{check_callers, check_own_token, check_state, lost_board_key};
 pub use state_guard::{RunningGateway, running_gateway};
-pub use store::{AuditSeal, time_of_chaining};
+pub use store::{AuditSeal, CommitCounts, time_of_chaining};
 pub use token_labels::{IfTaken, label_of_client};
 pub use tokens::{TokenView, Tokens};
+pub use totals::Totals;
 pub use view::{
     AuditFault, AuditFilter, AuditProblem, AuditRecord, AuditReport, DeviceChanges, DeviceView, EventPage, HeldChange,
     HeldToolView, PublicTool, Shape, StoredEvent, ToolList,

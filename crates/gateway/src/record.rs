@@ -9,7 +9,7 @@ use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use sinew_tool::outcome::ResourceBody;
 use sinew_tool::text::{clean_line, cut};
-use sinew_tool::{Args, Content, DeviceId, ErrorKind, Outcome, ToolError, Value};
+use sinew_tool::{Args, Content, DeviceId, ErrorKind, FamilyName, Outcome, ToolError, Value};
 
 use crate::call_counts::{CallCounts, EndedCall};
 use crate::journal::{Journal, JournalDraft, JournalEntry};
@@ -82,6 +82,8 @@ pub(crate) struct CallRecord {
     started: Instant,
     /// Whether the call reached a tool. Of one that did not, nobody knows which arguments are secret.
     has_tool: bool,
+    /// `None` until a device is found.
+    family: Option<FamilyName>,
     /// `None` where the journal is off.
     pub(crate) for_journal: Option<JournalDraft>,
     /// The calls that this one makes, from when it is sent on.
@@ -118,7 +120,7 @@ impl CallRecord {
             is_sent: false,
         };
         let (started, row) = (Instant::now(), Some(row));
-        CallRecord { audit, counts, started, has_tool: false, for_journal: None, made: None, row }
+        CallRecord { audit, counts, started, has_tool: false, family: None, for_journal: None, made: None, row }
     }
 
     /// Notes the device of something that is not a call of a tool.
@@ -131,6 +133,7 @@ impl CallRecord {
     /// Notes the device and tool of the call.
     pub(crate) fn aim(&mut self, holder: Holder<'_>) {
         self.has_tool = true;
+        self.family = Some(holder.entry.info.family.name.clone());
         if let Some(row) = &mut self.row {
             row.device = Some(holder.entry.id.clone());
             row.tool = Some(holder.offered.tool.name.clone());
@@ -233,7 +236,7 @@ impl CallRecord {
             Err(error) => row.outcome = error.kind.row().error_type,
         }
         log(&row);
-        let ended = EndedCall::of(&row);
+        let ended = EndedCall::of(&row, self.family.take());
         let recorded = self.audit.record(row).await;
         self.counts.note(ended);
         match recorded {
@@ -248,7 +251,7 @@ impl Drop for CallRecord {
     fn drop(&mut self) {
         if let Some(row) = self.take_row() {
             log(&row);
-            let ended = EndedCall::of(&row);
+            let ended = EndedCall::of(&row, self.family.take());
             self.audit.record_unawaited(row);
             self.counts.note(ended);
         }

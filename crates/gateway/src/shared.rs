@@ -133,6 +133,9 @@ pub trait EventLog: Send + Sync {
     /// Counts events that were dropped before they came here.
     fn skip(&self, device: &DeviceId, count: u64);
 
+    /// Events that were dropped since the gateway started.
+    fn dropped(&self) -> u64;
+
     /// Removes the events of a device whose id another device may get.
     fn forget(&self, device: &DeviceId);
 

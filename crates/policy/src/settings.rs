@@ -18,6 +18,8 @@ pub enum Verdict {
 sinew_tool::choices! { Verdict { "allow" => Verdict::Allow, "ask" => Verdict::Ask, "deny" => Verdict::Deny } }
 
 impl Verdict {
+    pub const ALL: [Verdict; 3] = [Verdict::Allow, Verdict::Ask, Verdict::Deny];
+
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Allow => "allow",

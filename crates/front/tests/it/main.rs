@@ -12,6 +12,7 @@ mod errors;
 mod hostile;
 mod lenient;
 mod lines;
+mod metrics;
 mod phones;
 mod progress;
 mod rest;

@@ -1,5 +1,6 @@
 //! The decision about one call.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
@@ -77,6 +78,7 @@ impl Access {
         let plan = lens.plan(holder);
         let in_force = lens.in_force();
         let decision = in_force.policy().decide(&plan, args, in_force.local_time());
+        self.decisions[decision.verdict as usize].fetch_add(1, Ordering::Relaxed);
         let verdict = |approval: &str| {
             let (word, reason) = (decision.verdict.word(), decision.reason.text());
             format!("{word} by {reason}{approval}; policy {}", in_force.version())

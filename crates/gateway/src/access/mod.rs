@@ -10,6 +10,7 @@ mod parts;
 mod secrets;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -95,6 +96,7 @@ pub(crate) struct Access {
     limiter: Limiter,
     pub(crate) approvals: CallApprovals,
     opened: Instant,
+    decisions: [AtomicU64; Verdict::ALL.len()],
 }
 
 /// A policy, and what was worked out from it so far.
@@ -130,7 +132,13 @@ impl Access {
             limiter: Limiter::default(),
             approvals,
             opened: Instant::now(),
+            decisions: Default::default(),
         })
+    }
+
+    /// How often the policy decided how, since the gateway started.
+    pub(crate) fn decisions(&self) -> [(Verdict, u64); Verdict::ALL.len()] {
+        Verdict::ALL.map(|verdict| (verdict, self.decisions[verdict as usize].load(Ordering::Relaxed)))
     }
 
     /// Replaces the policy; the old one stays where the new one has errors.

@@ -294,6 +294,10 @@ impl LeaseBook {
     }
 
     /// The lease of a device, and how many wait for it.
+    pub(super) fn count(&self, now: Instant) -> usize {
+        self.devices.values().filter_map(|state| state.lease.as_ref()).filter(|lease| !lease.is_over(now)).count()
+    }
+
     pub(super) fn lease(&self, device: &DeviceId, now: Instant) -> Option<(&Lease, usize)> {
         let state = self.devices.get(device)?;
         let lease = state.lease.as_ref().filter(|lease| !lease.is_over(now))?;

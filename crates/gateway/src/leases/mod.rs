@@ -248,6 +248,11 @@ impl Gateway {
         self.tokens().is_valid(&lease.holder.who).then(|| view(device, lease, waiting))
     }
 
+    /// How many devices somebody has.
+    pub fn lease_count(&self) -> usize {
+        self.leases().book().count(Instant::now())
+    }
+
     /// Refuses a call that changes something on a device that another caller reserved, before anybody is asked about it.
     pub(crate) fn check_lease(&self, user: &LeaseUser<'_>, tool: ToolHolder<'_>) -> Result<(), ToolError> {
         if !self.concerns_leases(user, tool) {

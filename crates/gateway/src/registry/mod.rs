@@ -7,6 +7,7 @@ mod faces;
 mod forgetting;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -14,7 +15,7 @@ use std::time::SystemTime;
 use arc_swap::ArcSwap;
 use serde_json::json;
 use sinew_spec::lock::Follow;
-use sinew_tool::{DeviceEvent, DeviceId, DeviceKey, Notice, ToolError};
+use sinew_tool::{DeviceEvent, DeviceId, DeviceKey, FamilyName, Notice, ToolError};
 use tokio::sync::watch;
 
 use crate::held::ToolsetChange;
@@ -101,6 +102,11 @@ impl Registry {
         {
             self.lock().add_event(&id, notice);
         }
+    }
+
+    /// How often a device connected since the gateway started, by family.
+    pub(crate) fn joins(&self) -> BTreeMap<FamilyName, u64> {
+        self.lock().joins.clone()
     }
 
     /// Stops offering a tool of a device for as long as this connection lasts.

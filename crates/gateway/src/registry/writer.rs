@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use sinew_spec::lock::Follow;
 use sinew_tool::text::clean_line;
 use sinew_tool::{
-    Admission, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, LeaveReason, Notice, Status, ToolError, Toolset,
+    Admission, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, FamilyName, LeaveReason, Notice, Status, ToolError,
+    Toolset,
 };
 use tokio::time::Instant;
 
@@ -76,6 +77,8 @@ pub(super) struct RegistryWriter {
     pub(super) forgetting: Forgetting,
     pub(super) events: Arc<dyn EventLog>,
     pub(super) faces: Faces,
+    /// How often a device connected, by family.
+    pub(super) joins: BTreeMap<FamilyName, u64>,
     recorder: Recorder,
 }
 
@@ -105,6 +108,7 @@ impl RegistryWriter {
             forgetting: Forgetting::new(settings, loaded.running, loaded.resting_ids),
             events: shared.events.clone(),
             faces: Faces::default(),
+            joins: BTreeMap::new(),
             recorder,
         };
         for row in loaded.devices {
@@ -147,6 +151,7 @@ impl RegistryWriter {
             None => self.take_back_id(&info.key).or_else(|| identity::mint(&info, |id| self.is_taken(id))),
         };
         let Some(id) = id else { return false };
+        *self.joins.entry(info.family.name.clone()).or_default() += 1;
         let name = known.as_ref().and_then(|entry| entry.name.clone());
         let given = known.as_ref().map(|entry| labels::given(&entry.labels, &entry.info)).unwrap_or_default();
         let labels = labels::joined(given, &info);

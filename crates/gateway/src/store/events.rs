@@ -1,7 +1,7 @@
 //! Events, in the store of this gateway.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
@@ -23,6 +23,8 @@ pub(crate) struct LocalEvents {
     store: Arc<Store>,
     signals: broadcast::Sender<DeviceId>,
     counts: Mutex<EventCounts>,
+    /// Events that were dropped since the gateway started.
+    dropped: AtomicU64,
 }
 
 struct EventCounts {
@@ -48,7 +50,7 @@ impl LocalEvents {
     ) -> LocalEvents {
         let count = |(id, nth): (String, u64)| Some((DeviceId::parse(&id)?, DeviceCount { nth, ..Default::default() }));
         let devices = nths.into_iter().filter_map(count).collect();
-        LocalEvents { store, signals, counts: Mutex::new(EventCounts { seq, devices }) }
+        LocalEvents { store, signals, counts: Mutex::new(EventCounts { seq, devices }), dropped: AtomicU64::new(0) }
     }
 
     fn counts(&self) -> MutexGuard<'_, EventCounts> {
@@ -80,12 +82,18 @@ impl EventLog for LocalEvents {
         let count = counts.devices.entry(device.clone()).or_default();
         count.nth += 1;
         // The numbers are used up whether or not the event is kept: a reader sees the gap.
-        let Some(pending) = PendingEvent::enter(&count.waiting, MAX_WAITING_EVENTS) else { return };
+        let Some(pending) = PendingEvent::enter(&count.waiting, MAX_WAITING_EVENTS) else {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
         let (nth, at, device) = (count.nth, now(), device.clone());
-        self.store.event(EventRow { seq, nth, at, device, topic, body, _pending: pending });
+        if !self.store.event(EventRow { seq, nth, at, device, topic, body, _pending: pending }) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn skip(&self, device: &DeviceId, number: u64) {
+        self.dropped.fetch_add(number, Ordering::Relaxed);
         let mut counts = self.counts();
         counts.seq += number;
         counts.devices.entry(device.clone()).or_default().nth += number;
@@ -106,6 +114,10 @@ impl EventLog for LocalEvents {
             let since = since.map(|text| self.cursor(&text)).transpose()?;
             self.store.events(device, since, limit).await
         })
+    }
+
+    fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
     }
 
     fn subscribe(&self) -> broadcast::Receiver<DeviceId> {

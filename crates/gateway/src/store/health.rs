@@ -2,15 +2,27 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use rusqlite::ErrorCode;
 use sinew_tool::{ErrorKind, ToolError};
+
+use crate::durations::DurationCounts;
 
 #[derive(Default)]
 pub(crate) struct StoreHealth {
     has_failed: AtomicBool,
     problem: Mutex<String>,
+    commits: Mutex<CommitCounts>,
     changed: OnceLock<Listener>,
+}
+
+/// Commits since the store was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommitCounts {
+    /// Of those that succeeded.
+    pub durations: DurationCounts,
+    pub failed: u64,
 }
 
 /// Called with a problem, or with `None` when it is over.
@@ -34,6 +46,18 @@ impl StoreHealth {
     /// Calls `listener` with every change, on the thread of the store: it must not wait for the store.
     pub(crate) fn listen(&self, listener: impl Fn(Option<&str>) + Send + Sync + 'static) {
         let _ = self.changed.set(Box::new(listener));
+    }
+
+    pub(crate) fn commits(&self) -> CommitCounts {
+        self.commits.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn note_commit(&self, duration: Duration, is_done: bool) {
+        let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        match is_done {
+            true => commits.durations.note(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)),
+            false => commits.failed += 1,
+        }
     }
 
     pub(super) fn fail(&self, problem: &str) {

@@ -34,6 +34,7 @@ use tokio::sync::{broadcast, oneshot};
 pub(crate) use chain::{AuditKey, hex};
 pub use chain::{AuditSeal, time_of_chaining};
 pub(crate) use events::LocalEvents;
+pub use health::CommitCounts;
 pub(crate) use read::Cursor;
 pub(crate) use rows::{DeviceRow, EventRow, PendingEvent, RestingId, StoredState, Write};
 pub(crate) use tokens::LocalTokens;

@@ -284,6 +284,7 @@ impl StoreWriter {
     }
 
     fn commit(&mut self, write: impl FnOnce(&mut StoreWriter) -> rusqlite::Result<()>) -> Committed {
+        let started = Instant::now();
         let written = self.transact(write).map_err(|error| {
             match is_about_content(&error) {
                 true => tracing::error!(%error, "the store refused what was to be written"),
@@ -295,6 +296,7 @@ impl StoreWriter {
             error.to_string()
         });
         self.last_commit = Instant::now();
+        self.health.note_commit(self.last_commit - started, written.is_ok());
         self.unmoved += 1;
         written
     }
