@@ -136,6 +136,10 @@ impl<T: EventLog + ?Sized> EventLog for Counted<T> {
         self.inner.skip(device, count);
     }
 
+    fn dropped(&self) -> u64 {
+        self.inner.dropped()
+    }
+
     fn forget(&self, device: &DeviceId) {
         self.inner.forget(device);
     }
