@@ -9,7 +9,7 @@ use sinew_tool::text::clean_line;
 use sinew_tool::{BoxFuture, DeviceId, ErrorKind, Notice, ToolError};
 use tokio::sync::broadcast;
 
-use super::{Cursor, EventRow, PendingEvent, Store, Write};
+use super::{Cursor, EventRow, PendingEvent, Store};
 use crate::registry::now;
 use crate::shared::EventLog;
 use crate::view::EventPage;
@@ -101,7 +101,7 @@ impl EventLog for LocalEvents {
 
     fn forget(&self, device: &DeviceId) {
         self.counts().devices.remove(device);
-        self.store.write(Write::ForgetEvents(device.clone()));
+        self.store.forget_events(device.clone());
     }
 
     fn page(

@@ -48,7 +48,7 @@ use health::StoreHealth;
 use reader::StoreReader;
 use seals::SealOutput;
 use verify::Verification;
-use writer::{Job, SharedWriter, StoreWriter};
+use writer::{Job, LaterJobs, SharedWriter, StoreWriter};
 
 /// Events that may wait for the store, of all devices together. More than the store writes in 100 ms
 /// would only be delay.
@@ -59,6 +59,7 @@ pub(crate) struct Store {
     writer: SharedWriter,
     /// Jobs on their way to the thread, which are written first.
     waiting: Arc<AtomicUsize>,
+    later: Arc<LaterJobs>,
     thread: Mutex<Option<JoinHandle<()>>>,
     waiting_events: Arc<AtomicUsize>,
     reader: StoreReader,
@@ -103,13 +104,15 @@ impl Store {
         let writer = Arc::new(Mutex::new(Some(writer)));
         let (jobs, inbox) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let (for_writer, for_waiting) = (writer.clone(), waiting.clone());
+        let later = Arc::new(LaterJobs::default());
+        let (for_writer, for_later, for_waiting) = (writer.clone(), later.clone(), waiting.clone());
         let thread = std::thread::Builder::new()
             .name("sinew-store".to_owned())
-            .spawn(move || writer::run(&for_writer, &inbox, &for_waiting));
+            .spawn(move || writer::run(&for_writer, &inbox, &for_later, &for_waiting));
         let thread = Mutex::new(Some(thread.map_err(started(file))?));
         let file = file.map(|file| file.with_file_name(seals::FILE));
-        let store = Store { jobs, writer, waiting, thread, waiting_events, reader, key, seal_file: file, health };
+        let store =
+            Store { jobs, writer, later, waiting, thread, waiting_events, reader, key, seal_file: file, health };
         Ok((store, loaded))
     }
 
@@ -148,12 +151,19 @@ impl Store {
     /// Keeps an event, unless too many wait already.
     pub(crate) fn event(&self, row: EventRow) -> bool {
         if self.waiting_events.fetch_add(1, Ordering::Relaxed) < MAX_WAITING_EVENTS
-            && self.send(Job::Event(row)).is_ok()
+            && self.send_later(Job::Event(row)).is_ok()
         {
             return true;
         }
         self.waiting_events.fetch_sub(1, Ordering::Relaxed);
         false
+    }
+
+    /// Removes the events of a device; those that come afterwards stay.
+    pub(crate) fn forget_events(&self, device: DeviceId) {
+        if self.send_later(Job::Write(Write::ForgetEvents(device), None)).is_err() {
+            tracing::warn!("events of a device that was forgotten after the store closed are kept");
+        }
     }
 
     /// Writes a change without waiting.
@@ -247,12 +257,19 @@ impl Store {
 
     /// Waits until everything that was handed over before is committed, so that a reader finds what it did itself.
     async fn settled(&self) -> Result<(), ToolError> {
-        if self.waiting.load(Ordering::Acquire) == 0 {
+        if self.waiting.load(Ordering::Acquire) == 0 && self.later.is_empty() {
             return Ok(());
         }
         let (done, settled) = oneshot::channel();
         self.send(Job::Settled(done))?;
         settled.await.map_err(|_| closed())
+    }
+
+    fn send_later(&self, job: Job) -> Result<(), ToolError> {
+        match self.later.push(job) {
+            true => self.jobs.send(Job::Later).map_err(|_| closed()),
+            false => Ok(()),
+        }
     }
 
     fn send(&self, job: Job) -> Result<(), ToolError> {

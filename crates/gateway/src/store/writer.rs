@@ -52,6 +52,9 @@ const PROBE_BYTES: i64 = 256 << 10;
 /// What is kept while the store cannot be written. Calls are refused then, so little comes; some 10 MB at most.
 const MAX_UNWRITTEN: usize = 10_000;
 
+/// Events wait so long for others; a person does not notice it.
+const LATER: Duration = Duration::from_millis(5);
+
 type Committed = Result<(), String>;
 
 pub(super) enum Job {
@@ -64,6 +67,8 @@ pub(super) enum Job {
     Settled(oneshot::Sender<()>),
     /// A caller has written to the log.
     Logged,
+    /// There are [`LaterJobs`].
+    Later,
     Close(oneshot::Sender<()>),
 }
 
@@ -79,8 +84,40 @@ impl Job {
             Job::Write(Write::Token(_), _) => None,
             Job::Write(write, _) => Some(Job::Write(write, None)),
             Job::Event(row) => Some(Job::Event(row)),
-            Job::File(..) | Job::Settled(_) | Job::Logged | Job::Close(_) => None,
+            Job::File(..) | Job::Settled(_) | Job::Logged | Job::Later | Job::Close(_) => None,
         }
+    }
+}
+
+/// Events and what concerns them, in their order. Nobody waits for them, so they are written with what comes within
+/// [`LATER`]: a board that sends an event with each answer would otherwise wake the thread for each call.
+#[derive(Default)]
+pub(super) struct LaterJobs {
+    jobs: Mutex<Vec<Job>>,
+    /// With those that are being written.
+    unwritten: AtomicUsize,
+}
+
+impl LaterJobs {
+    /// Whether the thread has to be told.
+    pub(super) fn push(&self, job: Job) -> bool {
+        self.unwritten.fetch_add(1, Ordering::Relaxed);
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.push(job);
+        jobs.len() == 1
+    }
+
+    /// Whether all of them are written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.unwritten.load(Ordering::Acquire) == 0
+    }
+
+    fn take(&self) -> Vec<Job> {
+        std::mem::take(&mut *self.jobs.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note_written(&self, count: usize) {
+        self.unwritten.fetch_sub(count, Ordering::Release);
     }
 }
 
@@ -214,7 +251,7 @@ impl StoreWriter {
                 }
                 Job::Settled(done) => drop(done.send(())),
                 Job::Close(done) => close = Some(done),
-                Job::Audit(..) | Job::Write(..) | Job::Logged => {}
+                Job::Audit(..) | Job::Write(..) | Job::Logged | Job::Later => {}
             }
         }
         close
@@ -332,7 +369,7 @@ impl StoreWriter {
                     write.apply(&self.db)?;
                     has_dropped_events |= matches!(write, Write::ForgetEvents(_));
                 }
-                Job::File(..) | Job::Settled(_) | Job::Logged | Job::Close(_) => {}
+                Job::File(..) | Job::Settled(_) | Job::Logged | Job::Later | Job::Close(_) => {}
             }
         }
         if has_dropped_events {
@@ -512,11 +549,15 @@ impl StoreWriter {
 
 /// The thread of the store. Takes everything that waits, writes it in one transaction, and moves the log in quiet
 /// moments.
-pub(super) fn run(shared: &SharedWriter, inbox: &Receiver<Job>, waiting: &AtomicUsize) {
+pub(super) fn run(shared: &SharedWriter, inbox: &Receiver<Job>, later: &LaterJobs, waiting: &AtomicUsize) {
     let mut batch = Vec::new();
     let mut wake = Duration::MAX;
     loop {
-        let first = inbox.recv_timeout(wake);
+        let mut first = inbox.recv_timeout(wake);
+        if let Ok(Job::Later) = first {
+            // Whatever else comes is not kept waiting.
+            first = inbox.recv_timeout(LATER).or(first);
+        }
         let mut held = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(writer) = held.as_mut() else { return };
         writer.probe();
@@ -537,7 +578,10 @@ pub(super) fn run(shared: &SharedWriter, inbox: &Receiver<Job>, waiting: &Atomic
             }
         }
         batch.extend(inbox.try_iter().take(MAX_BATCH - 1));
-        let taken = batch.len();
+        let taken = batch.iter().filter(|job| !matches!(job, Job::Later)).count();
+        let mut from_later = later.take();
+        let taken_later = from_later.len();
+        batch.append(&mut from_later);
         if let Some(done) = writer.handle(&mut batch) {
             writer.close();
             *held = None;
@@ -545,6 +589,7 @@ pub(super) fn run(shared: &SharedWriter, inbox: &Receiver<Job>, waiting: &Atomic
             return;
         }
         waiting.fetch_sub(taken, Ordering::Release);
+        later.note_written(taken_later);
         writer.tidy();
         if writer.unmoved >= MAX_UNMOVED {
             writer.checkpoint("PASSIVE");
