@@ -58,6 +58,7 @@ mod sessions;
 mod stall;
 mod state;
 pub mod stdio;
+mod subscribed_uris;
 pub mod tls;
 mod to_api;
 mod tracked_body;

@@ -6,7 +6,6 @@
 // Logging and `resources/subscribe` are deprecated in MCP, but older clients need them.
 #![allow(deprecated)]
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +29,7 @@ use crate::inspect::MessageError;
 use crate::listing::{self, ListForm};
 use crate::revision::Revision;
 use crate::state::FrontState;
+use crate::subscribed_uris::SubscribedUris;
 use crate::{call, file_resources, notify, resources, translate};
 
 /// How long a client may cache a list unless it is notified of a change.
@@ -49,7 +49,7 @@ pub(crate) struct Mcp {
 pub(crate) struct ClientSession {
     level: AtomicU8,
     /// The resources it has subscribed to.
-    pub uris: Mutex<BTreeSet<String>>,
+    pub uris: Mutex<SubscribedUris>,
     /// Cancelled when the connection ends.
     end: CancellationToken,
 }
@@ -97,7 +97,7 @@ impl Mcp {
         tracing::info!(client = who.name, program, version, via = self.endpoint, revision, "client connected");
     }
 
-    fn uris(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+    fn uris(&self) -> std::sync::MutexGuard<'_, SubscribedUris> {
         self.session.uris.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

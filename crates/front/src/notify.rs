@@ -6,13 +6,15 @@ use rmcp::RoleServer;
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::{Peer, SubscriptionContext, SubscriptionSink};
 use sinew_gateway::{Principal, Shape, Update};
+use sinew_tool::DeviceId;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::conformance::FixtureChange;
 use crate::mcp::ClientSession;
-use crate::resources;
+use crate::resources::{self, DeviceResource};
 use crate::state::FrontState;
+use crate::subscribed_uris::SubscribedUris;
 
 /// A change as a client gets it.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,8 +42,8 @@ pub(crate) fn peer(
                 () = end.cancelled() => return,
                 () = drain.cancelled() => return,
                 change = watcher.next() => {
-                    let uris = session.uris.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                    watcher.notices(change, uris.iter())
+                    let uris = session.uris.lock().unwrap_or_else(PoisonError::into_inner);
+                    watcher.notices(change, &uris)
                 }
             };
             for notice in notices {
@@ -60,12 +62,12 @@ pub(crate) fn peer(
 /// Serves `subscriptions/listen` until the client leaves or the gateway stops.
 pub(crate) async fn listen(front: &Arc<FrontState>, cx: SubscriptionContext, who: &Principal, shape: Shape) {
     let mut watcher = ChangeWatcher::new(front, who, shape);
-    let uris = cx.accepted().resource_subscriptions.clone().unwrap_or_default();
+    let uris: SubscribedUris = cx.accepted().resource_subscriptions.iter().flatten().cloned().collect();
     loop {
         let notices = tokio::select! {
             () = cx.cancelled() => return,
             () = front.drain.cancelled() => return,
-            change = watcher.next() => watcher.notices(change, uris.iter()),
+            change = watcher.next() => watcher.notices(change, &uris),
         };
         for notice in notices {
             if is_wanted(&cx, &notice) && notify_sink(cx.sink(), notice).await.is_err() {
@@ -108,31 +110,41 @@ impl ChangeWatcher {
     }
 
     /// The notices of a change for a client that is subscribed to `uris`.
-    fn notices<'a>(&self, change: WatchedChange, uris: impl Iterator<Item = &'a String>) -> Vec<ClientNotice> {
-        let seen = self.front.gateway.seen_by(&self.who);
+    fn notices(&self, change: WatchedChange, uris: &SubscribedUris) -> Vec<ClientNotice> {
         match change {
             WatchedChange::Fixture(FixtureChange::Tools) => vec![ClientNotice::Tools],
             WatchedChange::Fixture(FixtureChange::Prompts) => vec![ClientNotice::Prompts],
             WatchedChange::Gateway(Update::Tools) => vec![ClientNotice::Tools],
             WatchedChange::Gateway(Update::Devices { changed, is_list }) => {
-                let devices = uris.filter(|uri| {
-                    resources::find(&seen, uri)
-                        .is_some_and(|resource| !resource.events && changed.contains(&resource.device.id))
-                });
-                is_list
-                    .then_some(ClientNotice::Resources)
-                    .into_iter()
-                    .chain(devices.cloned().map(ClientNotice::Updated))
-                    .collect()
+                let mut notices = Vec::from_iter(is_list.then_some(ClientNotice::Resources));
+                notices.extend(self.updated(&changed, uris, |resource| !resource.events));
+                notices
             }
-            WatchedChange::Gateway(Update::Event { device }) => uris
-                .filter(|uri| {
-                    resources::find(&seen, uri).is_some_and(|resource| resource.events && resource.device.id == device)
-                })
-                .cloned()
-                .map(ClientNotice::Updated)
-                .collect(),
+            WatchedChange::Gateway(Update::Event { device }) => {
+                self.updated(&[device], uris, |resource| resource.events)
+            }
         }
+    }
+
+    fn updated(
+        &self,
+        devices: &[DeviceId],
+        uris: &SubscribedUris,
+        is_updated: impl Fn(&DeviceResource) -> bool,
+    ) -> Vec<ClientNotice> {
+        if uris.is_empty() {
+            return Vec::new();
+        }
+        let seen = self.front.gateway.seen_by(&self.who);
+        let mut notices = Vec::new();
+        for device in devices.iter().filter_map(|device| seen.find_device(device.as_str())) {
+            let is_its = |uri: &&String| {
+                resources::find(&seen, uri)
+                    .is_some_and(|resource| resource.device.id == device.id && is_updated(&resource))
+            };
+            notices.extend(uris.of(&device).into_iter().filter(is_its).cloned().map(ClientNotice::Updated));
+        }
+        notices
     }
 }
 

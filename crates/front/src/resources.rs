@@ -44,6 +44,13 @@ pub(crate) fn find(seen: &CallerView, uri: &str) -> Option<DeviceResource> {
     Some(DeviceResource { device: seen.find_device(rest)?, events: false, picture: None })
 }
 
+/// What may be the device in a URI, in lower case: the parts that [`find`] looks for.
+pub(crate) fn devices_in(uri: &str) -> impl Iterator<Item = String> {
+    let rest = uri.strip_prefix(SCHEME);
+    let before = rest.and_then(|rest| rest.rsplit_once('/')).map(|(before, _)| before);
+    rest.into_iter().chain(before).map(|device| device.trim().to_lowercase())
+}
+
 pub(crate) fn is_known(front: &FrontState, seen: &CallerView, uri: &str) -> bool {
     find(seen, uri).is_some() || front.fixture.as_ref().is_some_and(|fixture| fixture.read(uri).is_some())
 }
