@@ -1,4 +1,4 @@
-//! Outgoing HTTP for device families: one [`HttpClient`] for one address, with bounded answers.
+//! Outgoing HTTP for device families and sign-in: one [`HttpClient`] for one address, with bounded answers.
 //!
 //! It speaks HTTP/1.1, over TLS where the address says so. It never follows a redirect by itself and never asks for a
 //! compressed answer; one that comes compressed all the same is refused, so that no answer grows while it is read.

@@ -29,6 +29,8 @@ pub enum AllowedHosts {
     Any,
     /// Not this machine and nothing link-local: the address came from the network.
     OtherMachines,
+    /// The public internet only: the address came from a stranger.
+    Internet,
 }
 
 impl AllowedHosts {
@@ -36,7 +38,40 @@ impl AllowedHosts {
         match self {
             AllowedHosts::Any => true,
             AllowedHosts::OtherMachines => !is_inward(address.to_canonical()),
+            AllowedHosts::Internet => is_public(address.to_canonical()),
         }
+    }
+
+    /// What a host is whose addresses are all refused.
+    fn refused(self) -> &'static str {
+        match self {
+            AllowedHosts::Any => "has no address",
+            AllowedHosts::OtherMachines => "is this machine or link-local, which is not allowed here",
+            AllowedHosts::Internet => "is not on the public internet, which is not allowed here",
+        }
+    }
+}
+
+/// Whether anybody may have this address on the internet. What is not known to be so is not.
+fn is_public(address: IpAddr) -> bool {
+    if is_inward(address) {
+        return false;
+    }
+    match address {
+        IpAddr::V4(v4) => {
+            let is_special = match v4.octets() {
+                // Carriers, protocols, benchmarks, and what is reserved.
+                [100, 64..=127, ..] | [192, 0, 0, _] | [192, 88, 99, _] | [198, 18..=19, ..] | [240..=255, ..] => true,
+                _ => v4.is_private() || v4.is_documentation(),
+            };
+            !is_special
+        }
+        IpAddr::V6(v6) => match (embedded(v6), v6.segments()) {
+            (Some(v4), _) => is_public(v4.into()),
+            // Documentation, and Teredo with the other protocols of 2001::/23.
+            (None, [0x2001, 0xdb8 | 0..=0x1ff, ..] | [0x3fff, 0..=0xfff, ..]) => false,
+            (None, [first, ..]) => first & 0xe000 == 0x2000,
+        },
     }
 }
 
@@ -156,7 +191,7 @@ impl HttpUrl {
         let mut addresses = found.map_err(|error| format!("the host `{}` is not known: {error}", self.host))?;
         addresses.retain(|address| allowed.allows(address.ip()));
         if addresses.is_empty() {
-            return Err(format!("the host `{}` is this machine or link-local, which is not allowed here", self.host));
+            return Err(format!("the host `{}` {}", self.host, allowed.refused()));
         }
         Ok(addresses)
     }
@@ -261,5 +296,48 @@ mod tests {
             assert!(!AllowedHosts::OtherMachines.allows(interface.ip()), "{interface:?}");
         }
         assert!(AllowedHosts::OtherMachines.allows(IpAddr::from([192, 0, 2, 5])));
+    }
+
+    #[test]
+    fn what_a_stranger_names_is_on_the_internet() {
+        let is_allowed = |text: &str| AllowedHosts::Internet.allows(text.parse().expect("an address"));
+        for inward in [
+            "127.0.0.1",
+            "10.0.0.1",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "192.0.0.1",
+            "198.18.0.1",
+            "192.0.2.1",
+            "224.0.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::1",
+            "::",
+            "::ffff:10.0.0.1",
+            "::ffff:127.0.0.1",
+            "fc00::1",
+            "fd12::1",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+            "64:ff9b::10.0.0.1",
+            "64:ff9b:1::1",
+            "2002:a00:1::",
+            "2002:c0a8:101::1",
+            "2001:0:7f00:1::",
+            "2001:db8::1",
+            "::10.0.0.1",
+            "4000::1",
+        ] {
+            assert!(!is_allowed(inward), "{inward}");
+        }
+        for public in ["1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700:4700::1111", "64:ff9b::1.1.1.1"] {
+            assert!(is_allowed(public), "{public}");
+        }
     }
 }
