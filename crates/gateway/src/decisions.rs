@@ -58,6 +58,12 @@ impl Gateway {
         self.access().approvals.forget_caller(&who.id);
     }
 
+    /// Ends everything of a caller who signed in: what it has open, what it asked for and what it was allowed.
+    pub fn end_sign_in(&self, who: &Principal) {
+        self.tokens().end_sign_in(who);
+        self.forget_caller(who);
+    }
+
     /// Whether only people who showed a passphrase decide.
     pub fn needs_passphrase(&self) -> bool {
         self.access().in_force().needs_passphrase()

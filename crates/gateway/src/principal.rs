@@ -10,6 +10,8 @@ const RELAY: &str = "relay:";
 const PERSON: &str = "person:";
 /// In front of a hook's name.
 const HOOK: &str = "hook:";
+/// In front of the id of a sign-in; no token has an id like it.
+pub(crate) const SIGN_IN: &str = "oauth:";
 
 /// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +58,12 @@ impl Principal {
     pub fn person(name: &str) -> Principal {
         let id = format!("{PERSON}{}", name.to_lowercase());
         Principal { id, kind: CallerKind::Person, ..Principal::new(name, Role::Admin) }
+    }
+
+    /// A client that somebody let sign in. `sign_in` distinguishes callers of the same name.
+    pub fn oauth(name: &str, sign_in: &str, role: Role) -> Principal {
+        let id = format!("{SIGN_IN}{sign_in}");
+        Principal { id, kind: CallerKind::OAuth, revocable: true, ..Principal::new(name, role) }
     }
 
     /// The name by which rules know it.

@@ -3,11 +3,11 @@
 //! The gateway's own token is in a file that only its owner can read. Of all others only hashes are
 //! kept; a token is shown once, when it is made.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io::{ErrorKind as IoErrorKind, Write as _};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -20,7 +20,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
 use crate::gateway::{Gateway, OWN_TOKEN};
-use crate::principal::{Principal, Role};
+use crate::principal::{Principal, Role, SIGN_IN};
 use crate::private_files::{private_options, protect};
 use crate::registry::{Registry, now};
 use crate::settings::OpenError;
@@ -42,7 +42,12 @@ pub struct Tokens {
     mirror: Arc<Mirror>,
     store: Arc<dyn TokenStore>,
     registry: Arc<Registry>,
+    /// The callers whose sign-ins were ended, oldest first. Each sign-in has an id of its own, so that none comes again.
+    ended_sign_ins: Mutex<VecDeque<String>>,
 }
+
+/// Sign-ins that ended and are remembered, for requests that began before.
+const MAX_ENDED: usize = 10_000;
 
 /// What the gateway reads of the tokens, wherever they are kept.
 struct Mirror {
@@ -97,7 +102,8 @@ impl Tokens {
                 mirror.replace(rows);
             }
         }));
-        Tokens { own_hash: hash(&own), own, mirror, naming: Mutex::default(), store, registry }
+        let (naming, ended_sign_ins) = (Mutex::default(), Mutex::default());
+        Tokens { own_hash: hash(&own), own, mirror, naming, store, registry, ended_sign_ins }
     }
 
     /// Whose a token is, at the endpoints for clients and people. Device tokens are valid at none of them.
@@ -284,7 +290,26 @@ impl Tokens {
 
     /// Whether the token of `who` is still valid.
     pub fn is_valid(&self, who: &Principal) -> bool {
-        !who.revocable || self.is_valid_id(&who.id)
+        !who.revocable
+            || match who.id.starts_with(SIGN_IN) {
+                true => !self.ended_sign_ins().contains(&who.id),
+                false => self.is_valid_id(&who.id),
+            }
+    }
+
+    /// Ends everything that a caller who signed in has open. Whoever checks sign-ins has forgotten this one.
+    pub(crate) fn end_sign_in(&self, who: &Principal) {
+        let mut ended = self.ended_sign_ins();
+        if ended.len() >= MAX_ENDED {
+            ended.pop_front();
+        }
+        ended.push_back(who.id.clone());
+        drop(ended);
+        self.mirror.revocations.send_modify(|count| *count += 1);
+    }
+
+    fn ended_sign_ins(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.ended_sign_ins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_valid_id(&self, id: &str) -> bool {
