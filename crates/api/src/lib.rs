@@ -32,7 +32,7 @@ pub use health::{
     TOKEN_EXPIRED,
 };
 pub use overview::{CallMinute, FailedCall, Overview};
-pub use people::{CreatedPerson, LoginLink, NewPerson, People, Person, PersonRole};
+pub use people::{CreatedPerson, LoginLink, NewPerson, People, Person, PersonRole, SignInEntry, SignIns};
 pub use policy::{
     ApprovalVerdict, Approvals, CheckPolicy, Covers, Decide, Effects, Explain, Explained, ExplainedRule, Grant, Grants,
     MarkedTool, PersonLogin, PolicyWarning, PolicyWarnings, WaitingCall,

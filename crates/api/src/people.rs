@@ -71,3 +71,31 @@ pub struct LoginLink {
     /// For how many seconds it can be used.
     pub seconds: u64,
 }
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SignIns {
+    /// Newest first.
+    pub sign_ins: Vec<SignInEntry>,
+}
+
+/// A client that a person let in by signing in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SignInEntry {
+    pub id: String,
+    /// The name in the audit; rules write it behind `oauth:`.
+    pub caller: String,
+    pub person: String,
+    /// What the client calls itself. Nobody has checked that.
+    pub client: String,
+    /// The host by which it is known: of the document about it, or where its answers go.
+    pub place: String,
+    pub scope: String,
+    /// When the person let it in, in milliseconds of Unix time.
+    pub created: i64,
+    /// When it last called, in milliseconds of Unix time.
+    pub last_use: i64,
+    /// When it ends unless it is used, in milliseconds of Unix time.
+    pub ends: i64,
+    #[serde(flatten)]
+    pub more: UnknownFields,
+}

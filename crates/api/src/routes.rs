@@ -6,8 +6,8 @@ use crate::{
     CreatedPerson, CreatedToken, Decide, DeviceLease, DeviceSummary, Devices, DraftRoutine, Effects, Events, Explain,
     Explained, FoundServers, GatewayStatus, Grant, Grants, HealthStatus, Journal, Labels, LoginLink, NewPerson,
     NewRoutine, NewServer, NewToken, Overview, People, Person, PersonRole, Pin, PolicyWarnings, Readiness,
-    RecordJournal, Released, Rename, Reserve, Reserved, RoutineDraft, SavedRoutine, Server, Servers, Token, TokenList,
-    Tools, WaitingBoard, WaitingBoards, WaitingCall,
+    RecordJournal, Released, Rename, Reserve, Reserved, RoutineDraft, SavedRoutine, Server, Servers, SignInEntry,
+    SignIns, Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
 };
 
 /// Who may use a route with a token. What a session of the console may use is [`Route::person_role`].
@@ -124,6 +124,8 @@ pub enum Operation {
     Decide,
     Grants,
     RevokeGrant,
+    SignIns,
+    EndSignIn,
     Effects,
     Explain,
 }
@@ -336,6 +338,10 @@ pub const ROUTES: &[Route] = &[
         .gives(body::<WaitingCall>()),
     route(Operation::Grants, Get, "/api/v1/grants", Admin, "approvals that can still be used").gives(body::<Grants>()),
     route(Operation::RevokeGrant, Delete, "/api/v1/grants/{id}", Admin, "revoke an approval").gives(body::<Grant>()),
+    route(Operation::SignIns, Get, "/api/v1/sign-ins", Admin, "the clients that people let in")
+        .gives(body::<SignIns>()),
+    route(Operation::EndSignIn, Delete, "/api/v1/sign-ins/{id}", Admin, "sign a client out")
+        .gives(body::<SignInEntry>()),
     route(Operation::Effects, Get, "/api/v1/policy/effects", Admin, "what each tool does, and who says so")
         .gives(body::<Effects>()),
     route(Operation::Explain, Post, "/api/v1/policy/explain", Admin, "what the policy says about a call")

@@ -165,6 +165,9 @@ fn errors() -> String {
          | every path, without TLS where TLS is served | 400 | `https_required` | Use https:// in the address. |\n\
          | every path | 403 | `host_not_allowed`, `origin_not_allowed` | Name the host or the origin in the configuration. |\n\
          | every path | 403 | `forbidden` | The role of the token is too small, or it is a device's. |\n\
+         | every path, with [sign-in](sign-in.md) | 403 | `insufficient_scope` | The access token is for other things; sign in again. |\n\
+         | every path, with sign-in | 503 | `sign_in_unavailable` | The keys of the issuer cannot be fetched; the token may be good. |\n\
+         | `/oauth/…` | 400, 403, 500, 503 | a word of OAuth, `error_description` | What a client asks for its tokens is wrong; [sign-in](sign-in.md) says which is what. |\n\
          | every other path | 404 | `not_found` | Nothing is served there. |\n\
          | every path but `/mcp` | 405 | `method_not_allowed` | `Allow` names the methods that are served. |\n\
          | `/mcp`, `/mcp/v1` | 408 | `timeout` | The body stopped coming for 10 s; at `/api/v1` this is 400 and `InvalidRequest`. |\n\

@@ -16,6 +16,7 @@ use sinew_front::{ConsolePages, Front, RoutineFiles, ServerList};
 use sinew_gateway::{Gateway, OpenError, Shape};
 use sinew_phones::adb;
 use sinew_servers::FindSettings;
+use sinew_signin::{OAuthSettings, PublicAddress, SignIn};
 use sinew_tool::{DeviceKey, ToolUse};
 use tokio::net::{TcpListener, TcpSocket, UdpSocket};
 use tokio_util::sync::CancellationToken;
@@ -57,6 +58,8 @@ pub struct ServerSettings {
     pub gateway: sinew_gateway::Settings,
     pub clients: sinew_front::FrontSettings,
     pub console: sinew_console::ConsoleSettings,
+    /// How clients without a token sign in; `None` where they cannot.
+    pub oauth: Option<OAuthSettings>,
     pub limits: BoardLimits,
     pub pictures: Pictures,
     /// Which boards are relayed, and what their assistants may use.
@@ -268,6 +271,18 @@ impl GatewayServer {
             }
             false => None,
         };
+        let sign_in = match (&settings.oauth, clients_settings.public_url.as_deref()) {
+            (Some(oauth), Some(url)) => {
+                let config = |why: String| Error::new(ComposeErrorKind::Config, format!("sign-in: {why}"));
+                // Whatever proxy is in front, clients come with the host of this address.
+                let address = PublicAddress::parse(url).map_err(config)?;
+                clients_settings.allowed_hosts.push(address.authority().to_owned());
+                let sign_in = SignIn::open(oauth, url, Some(&settings.state), gateway.clone()).map_err(config)?;
+                tracing::info!(url, issuer = oauth.issuer.as_deref().unwrap_or(url), "clients can sign in");
+                Some(Arc::new(sign_in))
+            }
+            _ => None,
+        };
         let servers_list = Some(Arc::new(servers.clone()) as Arc<dyn ServerList>);
         let routine_files = GatewayRoutines { gateway: gateway.clone(), folder: routines.clone() };
         let routine_files = Some(Arc::new(routine_files) as Arc<dyn RoutineFiles>);
@@ -275,6 +290,7 @@ impl GatewayServer {
             servers: servers_list,
             routines: routine_files,
             console,
+            sign_in,
             cluster,
             ..Front::new(gateway.clone(), clients_settings)
         };

@@ -88,6 +88,10 @@ pub(crate) fn problem(status: StatusCode, error: &str, message: &str) -> Respons
     response
 }
 
+/// Where the form of one page leads besides ours: browsers also check the redirect that answers it.
+#[derive(Clone)]
+pub(crate) struct FormTarget(pub(crate) String);
+
 /// What browsers are told about every answer.
 pub(crate) async fn add_headers(
     State(state): State<Arc<ConsoleState>>,
@@ -95,13 +99,16 @@ pub(crate) async fn add_headers(
     next: Next,
 ) -> Response<Body> {
     let mut response = next.run(request).await;
+    let target = response.extensions_mut().remove::<FormTarget>();
     let ancestors = match state.settings.frame_ancestors.as_slice() {
-        [] => "'none'".to_owned(),
-        some => some.join(" "),
+        some @ [_, ..] if target.is_none() => some.join(" "),
+        // A button that lets somebody in is never shown inside a page of others.
+        _ => "'none'".to_owned(),
     };
+    let target = target.map(|target| format!(" {}", target.0)).unwrap_or_default();
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
-         form-action 'self'; base-uri 'none'; frame-ancestors {ancestors}; require-trusted-types-for 'script'; \
+         form-action 'self'{target}; base-uri 'none'; frame-ancestors {ancestors}; require-trusted-types-for 'script'; \
          trusted-types 'none'"
     );
     let headers = response.headers_mut();

@@ -9,6 +9,7 @@
 mod approval;
 mod assets;
 mod browser;
+mod consent;
 mod guard;
 mod login;
 mod page;
@@ -95,6 +96,7 @@ impl ConsolePages for Console {
         });
         let inside = inside
             .route("/console/approval", get(approval::show).post(approval::decide))
+            .route("/console/authorize", get(consent::show).post(consent::decide))
             .route("/console/logout", post(login::sign_out))
             .route("/console/stream", get(stream::open))
             .route("/console/api/v1/{*rest}", any(guard::pass_to_api))

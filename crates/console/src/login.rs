@@ -86,6 +86,10 @@ impl Form {
         Some(Form(query_pairs(&String::from_utf8_lossy(&bytes)).collect()))
     }
 
+    pub(crate) fn pairs(&self) -> &[(String, String)] {
+        &self.0
+    }
+
     pub(crate) fn text(&self, key: &str) -> &str {
         self.0.iter().find(|(name, _)| name == key).map_or("", |(_, value)| value)
     }

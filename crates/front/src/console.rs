@@ -12,13 +12,14 @@ use http::{Response, StatusCode};
 use sinew_api::{CreatedPerson, LoginLink, NewPerson, People, Person, PersonLogin, PersonRole};
 use sinew_gateway::{Gateway, Principal};
 use sinew_policy::CallerKind;
+use sinew_signin::SignIn;
 use sinew_tool::{BoxFuture, ErrorKind, ToolError, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::api::{Authenticated, Change, answer, body};
 use crate::state::FrontState;
-use crate::{guard, reply};
+use crate::{guard, reply, sign_in};
 
 /// The folder of the console's pages.
 const FOLDER: &str = "/console";
@@ -45,6 +46,8 @@ pub struct ConsoleHost {
     pub is_tls: bool,
     /// Cancelled first when the gateway stops.
     pub stopping: CancellationToken,
+    /// How clients sign in, where they may.
+    pub sign_in: Option<Arc<SignIn>>,
     api: Router,
     front: Arc<FrontState>,
 }
@@ -73,7 +76,7 @@ impl ConsoleHost {
     pub(crate) fn new(front: &Arc<FrontState>, api: Router, is_tls: bool) -> ConsoleHost {
         let api = api.layer(axum::middleware::from_fn(check_role));
         let (gateway, stopping) = (front.gateway.clone(), front.drain.clone());
-        ConsoleHost { gateway, is_tls, stopping, api, front: front.clone() }
+        ConsoleHost { gateway, is_tls, stopping, sign_in: front.sign_in.clone(), api, front: front.clone() }
     }
 
     /// Answers a request of a caller that is authenticated: it counts as the caller's, and ends when the caller's token
@@ -143,6 +146,7 @@ pub(crate) async fn add_person(
         let added = Change { what: "add_person", device: None, details }.record(&front, &who, || added)?;
         // Somebody of the same name may be another person.
         front.gateway.forget_caller(&caller);
+        sign_in::end_of_person(&front, &caller.name).await;
         Ok(added)
     };
     answer(added.await)
@@ -154,12 +158,16 @@ pub(crate) async fn remove_person(
     Path(name): Path<String>,
 ) -> Response<Body> {
     let change = Change { what: "remove_person", device: None, details: json!({"name": name}) };
-    answer(change.record(&front, &who, || {
+    let removed = change.record(&front, &who, || {
         may_manage_people(&front, &who)?;
         let removed = pages(&front)?.remove_person(&name)?;
         front.gateway.forget_caller(&Principal::person(&removed.name));
         Ok(removed)
-    }))
+    });
+    if let Ok(person) = &removed {
+        sign_in::end_of_person(&front, &person.name).await;
+    }
+    answer(removed)
 }
 
 /// Where only people decide about calls, only people say who they are; else a token would make itself one. The first

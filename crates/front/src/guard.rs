@@ -1,6 +1,7 @@
 //! Checks who may send a request: its `Host` and `Origin` headers, its token, and the access that its route needs.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
@@ -8,15 +9,17 @@ use axum::middleware::Next;
 use http::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderMap, Response, StatusCode, Uri};
-use sinew_api::{Access, TOKEN_EXPIRED};
+use sinew_api::{Access, Operation, Route, TOKEN_EXPIRED};
 use sinew_gateway::{Principal, Role};
+use sinew_signin::{ChallengeError, Refused};
 use sinew_tool::BoxFuture;
+use tokio::time::{Instant, sleep_until};
 
 use crate::connection_places::ConnectionPlace;
 use crate::console::{PeerAddress, is_console_path};
 use crate::refusals::Refusals;
 use crate::state::FrontState;
-use crate::{counted_body, reply};
+use crate::{counted_body, reply, sign_in};
 
 pub(crate) struct Guard {
     front: Arc<FrontState>,
@@ -26,7 +29,22 @@ pub(crate) struct Guard {
     refusals: Arc<Refusals>,
 }
 
-const INVALID_TOKEN: &str = "Bearer realm=\"sinew\", error=\"invalid_token\"";
+/// How long an answer may go on after the access token of its caller expired: a call that runs then still ends, and a
+/// stream that listens does not outlast its token for long.
+const ANSWER_AFTER_EXPIRY: Duration = Duration::from_secs(300);
+
+/// When the access token of a request expires.
+#[derive(Clone, Copy)]
+struct TokenExpiry(Instant);
+
+/// What the headers of a request say about its caller.
+enum Checked {
+    /// The route needs no token.
+    Open,
+    Known(Arc<Principal>),
+    /// Nobody's token here; perhaps somebody signed in with it.
+    Unknown(String),
+}
 
 /// A host that clients may ask for, on one port or on any.
 struct AllowedHost {
@@ -77,22 +95,63 @@ impl Guard {
         Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "origin_not_allowed", &message)))
     }
 
-    /// The caller; `None` when the route needs no token.
-    fn check(&self, request: &Request) -> Result<Option<Arc<Principal>>, Box<Response<Body>>> {
+    fn check(&self, request: &Request, route: Option<&Route>) -> Result<Checked, Box<Response<Body>>> {
         self.check_origin(request.uri(), request.headers())?;
-        let route = request.extensions().get::<MatchedPath>();
-        let route = route.and_then(|path| sinew_api::find(request.method().as_str(), path.as_str()));
+        match route {
+            Some(route) if route.access == Access::Open => Ok(Checked::Open),
+            _ => self.check_token(request.headers()),
+        }
+    }
+
+    /// Whether the route is for callers like this one.
+    fn check_access(&self, who: &Principal, route: Option<&Route>) -> Result<(), Box<Response<Body>>> {
         // Without a token, paths that exist and paths that do not look the same.
         let access = route.map_or(Access::Client, |route| route.access);
-        if access == Access::Open {
-            return Ok(None);
-        }
-        let who = self.check_token(request.headers())?;
         if access == Access::Admin && who.role != Role::Admin {
             let message = "this needs an admin token; create one with `sinew token new --admin NAME`";
             return Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "forbidden", message)));
         }
-        Ok(Some(who))
+        Ok(())
+    }
+
+    /// The caller who signed in with this token, and when it expires.
+    async fn check_sign_in(
+        &self,
+        token: &str,
+        route: Option<&Route>,
+    ) -> Result<(Arc<Principal>, TokenExpiry), Box<Response<Body>>> {
+        let invalid = || unauthorized(&self.front, "Invalid bearer token", ChallengeError::Invalid);
+        let Some(sign_in) = self.front.sign_in.as_deref() else { return Err(invalid()) };
+        let signed_in = sign_in.check(token).await.map_err(|refused| match refused {
+            Refused::Invalid(why) => {
+                tracing::debug!("an access token was refused: {why}");
+                invalid()
+            }
+            Refused::Unavailable(why) => {
+                Box::new(reply::problem(StatusCode::SERVICE_UNAVAILABLE, "sign_in_unavailable", &why))
+            }
+            Refused::Unwelcome(why) => {
+                tracing::info!("a caller who signed in elsewhere is not let in: {why}");
+                let message = "you signed in, but this gateway does not let you in; ask its administrator";
+                Box::new(reply::problem(StatusCode::FORBIDDEN, "forbidden", message))
+            }
+            Refused::Scope => {
+                let message = "the access token has not the scope that this gateway needs; sign in again";
+                let mut response = reply::problem(StatusCode::FORBIDDEN, "insufficient_scope", message);
+                add_challenge(&self.front, &mut response, ChallengeError::Scope);
+                Box::new(response)
+            }
+        })?;
+        if route.is_some_and(|route| route.operation == Operation::McpStream) {
+            // It would outlast the token.
+            let message = "this endpoint takes client tokens and no sign-in; use /mcp";
+            return Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "forbidden", message)));
+        }
+        let expires = u64::try_from(signed_in.expires).map_or(UNIX_EPOCH, |at| UNIX_EPOCH + Duration::from_secs(at));
+        let left = expires.duration_since(SystemTime::now()).unwrap_or_default();
+        // Nothing runs for a year.
+        let left = left.min(Duration::from_secs(365 * 86_400));
+        Ok((Arc::new(signed_in.who.clone()), TokenExpiry(Instant::now() + left)))
     }
 
     fn is_allowed_host(&self, authority: &Authority) -> bool {
@@ -115,35 +174,33 @@ impl Guard {
         authority == *own || matches!(without_brackets(authority.host()), "localhost" | "127.0.0.1" | "::1")
     }
 
-    fn check_token(&self, headers: &HeaderMap) -> Result<Arc<Principal>, Box<Response<Body>>> {
+    fn check_token(&self, headers: &HeaderMap) -> Result<Checked, Box<Response<Body>>> {
         if self.front.settings.open {
-            return Ok(self.anonymous.clone());
+            return Ok(Checked::Known(self.anonymous.clone()));
         }
         let Some(header) = headers.get(AUTHORIZATION) else {
-            return Err(unauthorized(
-                "Missing Authorization header. Expected: Bearer <token>",
-                "Bearer realm=\"sinew\"",
-            ));
+            let message = "Missing Authorization header. Expected: Bearer <token>";
+            return Err(unauthorized(&self.front, message, ChallengeError::Missing));
         };
         let token = header.to_str().ok().and_then(|text| {
             let (scheme, token) = text.trim().split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
         });
         let Some(token) = token.filter(|token| !token.is_empty()) else {
-            let challenge = "Bearer realm=\"sinew\", error=\"invalid_request\"";
-            return Err(unauthorized("Malformed Authorization header. Expected: Bearer <token>", challenge));
+            let message = "Malformed Authorization header. Expected: Bearer <token>";
+            return Err(unauthorized(&self.front, message, ChallengeError::Malformed));
         };
         let tokens = self.front.gateway.tokens();
         match tokens.check(token) {
-            Some(principal) => Ok(Arc::new(principal)),
+            Some(principal) => Ok(Checked::Known(Arc::new(principal))),
             None if tokens.is_for_device(token) => {
                 let message = "this is a device token, which only connects a device; use a client token here";
                 Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "forbidden", message)))
             }
-            None => Err(match tokens.expired_at(token) {
-                Some(at) => expired(at),
-                None => unauthorized("Invalid bearer token", INVALID_TOKEN),
-            }),
+            None => match tokens.expired_at(token) {
+                Some(at) => Err(expired(&self.front, at)),
+                None => Ok(Checked::Unknown(token.to_owned())),
+            },
         }
     }
 }
@@ -173,14 +230,37 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
             }
         };
     }
-    let who = match guard.check(&request) {
-        Ok(None) => return next.run(request).await,
-        Ok(Some(who)) => who,
+    if guard.front.sign_in.is_some() && sign_in::is_open_path(request.uri().path()) {
+        return match guard.check_host(request.uri(), request.headers()) {
+            Ok(_) => next.run(request).await,
+            Err(refused) => {
+                count_refusal(refused.status());
+                *refused
+            }
+        };
+    }
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.and_then(|path| sinew_api::find(request.method().as_str(), path.as_str()));
+    let checked = guard.check(&request, route);
+    let found = match checked {
+        Ok(Checked::Open) => return next.run(request).await,
+        Ok(Checked::Known(who)) => Ok((who, None)),
+        Ok(Checked::Unknown(token)) => {
+            guard.check_sign_in(&token, route).await.map(|(who, expiry)| (who, Some(expiry)))
+        }
+        Err(refused) => Err(refused),
+    };
+    let found = found.and_then(|(who, expiry)| guard.check_access(&who, route).map(|()| (who, expiry)));
+    let (who, expiry) = match found {
+        Ok(found) => found,
         Err(refused) => {
             count_refusal(refused.status());
             return *refused;
         }
     };
+    if let Some(expiry) = expiry {
+        request.extensions_mut().insert(expiry);
+    }
     let mut is_served = false;
     let served = serve_as(&guard.front, who, request, |request| {
         is_served = true;
@@ -212,16 +292,28 @@ pub(crate) async fn serve_as<F: Future<Output = Response<Body>>>(
         started => started.flatten(),
     };
     request.extensions_mut().insert(who.clone());
+    let expiry = request.extensions().get::<TokenExpiry>().map(|expiry| expiry.0 + ANSWER_AFTER_EXPIRY);
     let response = tokio::select! {
         biased;
         response = answer(request) => response,
         () = front.gateway.tokens().revoked(&who) => {
-            return *unauthorized("The bearer token was revoked", INVALID_TOKEN);
+            return *unauthorized(front, "The bearer token was revoked", ChallengeError::Invalid);
         }
     };
     let gateway = front.gateway.clone();
     let end: Option<BoxFuture<'static, ()>> = match who.revocable {
-        true => Some(Box::pin(async move { gateway.tokens().revoked(&who).await })),
+        true => Some(Box::pin(async move {
+            let expired = async {
+                match expiry {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = gateway.tokens().revoked(&who) => {}
+                () = expired => {}
+            }
+        })),
         false => None,
     };
     counted_body::counted(response, &front.answers, end, connection_use).unwrap_or_else(|| too_many_answers(front))
@@ -236,21 +328,38 @@ fn too_many_answers(front: &FrontState) -> Response<Body> {
     reply::problem(StatusCode::SERVICE_UNAVAILABLE, "busy", &message)
 }
 
-fn unauthorized(message: &str, challenge: &'static str) -> Box<Response<Body>> {
+fn unauthorized(front: &FrontState, message: &str, error: ChallengeError) -> Box<Response<Body>> {
     let mut response = reply::problem(StatusCode::UNAUTHORIZED, "unauthorized", message);
-    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    add_challenge(front, &mut response, error);
     Box::new(response)
 }
 
-fn expired(at: i64) -> Box<Response<Body>> {
+/// Says what is wrong with the token. Where to sign in is said only where clients can: else a typo in a token would
+/// make them open a browser.
+fn add_challenge(front: &FrontState, response: &mut Response<Body>, error: ChallengeError) {
+    let plain = HeaderValue::from_static(match error {
+        ChallengeError::Missing => "Bearer realm=\"sinew\"",
+        ChallengeError::Malformed => "Bearer realm=\"sinew\", error=\"invalid_request\"",
+        ChallengeError::Invalid => "Bearer realm=\"sinew\", error=\"invalid_token\"",
+        ChallengeError::Scope => "Bearer realm=\"sinew\", error=\"insufficient_scope\"",
+    });
+    let own = front.sign_in.as_deref().and_then(|sign_in| HeaderValue::from_str(&sign_in.challenge(error)).ok());
+    response.headers_mut().insert(WWW_AUTHENTICATE, own.unwrap_or(plain));
+}
+
+fn expired(front: &FrontState, at: i64) -> Box<Response<Body>> {
     let at = jiff::Timestamp::from_millisecond(at).map(|at| at.strftime("%Y-%m-%d %H:%M UTC").to_string());
     let message = format!(
         "the token expired on {}; create a new one with `sinew token new` on the gateway's machine",
         at.unwrap_or_default()
     );
     let mut response = reply::problem(StatusCode::UNAUTHORIZED, TOKEN_EXPIRED, &message);
-    let challenge = "Bearer realm=\"sinew\", error=\"invalid_token\", error_description=\"The access token expired\"";
-    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    add_challenge(front, &mut response, ChallengeError::Invalid);
+    if front.sign_in.is_none() {
+        let challenge =
+            "Bearer realm=\"sinew\", error=\"invalid_token\", error_description=\"The access token expired\"";
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    }
     Box::new(response)
 }
 

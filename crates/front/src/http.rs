@@ -33,6 +33,7 @@ use crate::state::FrontState;
 use crate::upgrade::{self, UpgradeState};
 use crate::{
     Front, TlsIdentity, api, cluster, decisions, leases, metrics, overview, phones, reply, rest, routines, servers,
+    sign_in,
     stdio,
 };
 
@@ -93,7 +94,9 @@ fn routes(front: &Arc<FrontState>, endpoint: &Arc<McpEndpoint>, is_tls: bool) ->
         let api = ROUTES.iter().filter(|route| route.person_role().is_some()).fold(Router::new(), add);
         console.pages(ConsoleHost::new(front, api, is_tls))
     });
+    let sign_in = front.sign_in.as_deref().map(|signed| sign_in::routes(front, signed));
     own.merge(pages.unwrap_or_default())
+        .merge(sign_in.unwrap_or_default())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(axum::middleware::from_fn_with_state(Guard::new(front.clone()), guard::guard))
@@ -157,6 +160,8 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::Decide => post(decisions::decide),
         Operation::Grants => get(decisions::grants),
         Operation::RevokeGrant => delete(decisions::revoke_grant),
+        Operation::SignIns => get(sign_in::sign_ins),
+        Operation::EndSignIn => delete(sign_in::end_sign_in),
         Operation::Effects => get(api::effects),
         Operation::Explain => post(api::explain),
     };

@@ -55,6 +55,7 @@ mod revision;
 mod routines;
 mod servers;
 mod sessions;
+mod sign_in;
 mod stall;
 mod state;
 pub mod stdio;
@@ -70,6 +71,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_gateway::Gateway;
+use sinew_signin::SignIn;
 
 pub use cluster::ClusterView;
 pub use console::{ConsoleHost, ConsolePages, PeerAddress};
@@ -78,6 +80,7 @@ pub use listing::{ListForm, Schemas};
 pub use query::pairs as query_pairs;
 pub use routines::RoutineFiles;
 pub use servers::ServerList;
+pub use sign_in::connect_role;
 pub use sinew_tool::lenient::repair;
 pub use tls::TlsIdentity;
 pub use to_api::audit_check;
@@ -94,6 +97,8 @@ pub struct Front {
     pub routines: Option<Arc<dyn RoutineFiles>>,
     /// The console, where there is one.
     pub console: Option<Arc<dyn ConsolePages>>,
+    /// How clients without a token sign in, where they may.
+    pub sign_in: Option<Arc<SignIn>>,
     /// The cluster that the gateway is a part of.
     pub cluster: Option<Arc<dyn ClusterView>>,
 }
@@ -101,7 +106,7 @@ pub struct Front {
 impl Front {
     /// Endpoints of a gateway that calls no servers and has no routines and no console.
     pub fn new(gateway: Gateway, settings: FrontSettings) -> Front {
-        Front { gateway, settings, servers: None, routines: None, console: None, cluster: None }
+        Front { gateway, settings, servers: None, routines: None, console: None, sign_in: None, cluster: None }
     }
 }
 

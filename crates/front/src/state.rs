@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::{Implementation, RequestStateCodec, RequestStateError, ServerCapabilities, ServerConfig, Tool};
 use serde_json::json;
 use sinew_gateway::{Gateway, Principal, PublicTool, ToolList};
+use sinew_signin::SignIn;
 use sinew_tool::{Digest, header_arguments};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +23,7 @@ pub(crate) struct FrontState {
     pub servers: Option<Arc<dyn ServerList>>,
     pub routines: Option<Arc<dyn RoutineFiles>>,
     pub console: Option<Arc<dyn ConsolePages>>,
+    pub sign_in: Option<Arc<SignIn>>,
     pub cluster: Option<Arc<dyn ClusterView>>,
     /// Cancelled first when the gateway stops: subscriptions end, calls still run.
     pub drain: CancellationToken,
@@ -82,7 +84,7 @@ const MAX_LISTINGS: usize = 2 * ListForm::ALL.len() * 8;
 
 impl FrontState {
     pub(crate) fn new(front: Front) -> Result<Arc<FrontState>, std::io::Error> {
-        let Front { gateway, settings, servers, routines, console, cluster } = front;
+        let Front { gateway, settings, servers, routines, console, sign_in, cluster } = front;
         let fixture = settings.conformance.then(ConformanceFixture::new);
         let (bodies, answers) = (MemoryBudget::new(settings.limits.bodies), MemoryBudget::new(settings.limits.answers));
         Ok(Arc::new(FrontState {
@@ -91,6 +93,7 @@ impl FrontState {
             servers,
             routines,
             console,
+            sign_in,
             cluster,
             drain: CancellationToken::new(),
             calls: TaskTracker::new(),

@@ -92,6 +92,8 @@ pub enum CliCommand {
     Console(crate::commands::console::ConsoleArgs),
     /// Add, list and remove people who sign in to the console
     People(crate::commands::people::PeopleArgs),
+    /// List clients that people let in by signing in, and sign them out
+    SignIns(crate::commands::sign_ins::SignInsArgs),
     /// List, approve and deny calls that wait for a person
     Approvals(crate::commands::approvals::ApprovalsArgs),
     /// Show what was called, decided and changed

@@ -32,6 +32,7 @@ pub mod routine;
 mod serial;
 mod serve;
 mod servers;
+pub mod sign_ins;
 mod sim;
 mod sim_numbers;
 pub mod spec;
@@ -73,6 +74,7 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Token(args) => token::run(args, printer).await,
         CliCommand::Console(args) => console::run(args, printer).await,
         CliCommand::People(args) => people::run(args, printer).await,
+        CliCommand::SignIns(args) => sign_ins::run(args, printer).await,
         CliCommand::Approvals(args) => approvals::run(args, printer).await,
         CliCommand::Audit(args) => audit::run(args, printer).await,
         CliCommand::Journal(args) => journal::run(args, printer).await,

@@ -22,8 +22,9 @@ const USES: &[(&str, &[&str])] = &[
     ("servers", &["fetch", "tool", "wire"]),
     ("routines", &["schema", "spec", "steps", "tool"]),
     ("things", &["boards", "fetch", "mqtt", "policy", "schema", "tool"]),
-    ("front", &["tool", "api", "gateway", "policy"]),
-    ("console", &["tool", "api", "gateway", "front"]),
+    ("signin", &["fetch", "gateway", "policy", "tool"]),
+    ("front", &["tool", "api", "gateway", "policy", "signin"]),
+    ("console", &["tool", "api", "gateway", "front", "policy", "signin"]),
     ("runner", &["wire", "mqtt"]),
     ("presence", &["tool"]),
     ("cluster", &["gateway", "policy", "presence", "tool"]),
@@ -32,7 +33,7 @@ const USES: &[(&str, &[&str])] = &[
         "compose",
         &[
             "tool", "api", "spec", "gateway", "boards", "phones", "apps", "console", "front", "policy", "routines",
-            "serial", "servers", "things", "fetch", "steps", "cluster",
+            "serial", "servers", "signin", "things", "fetch", "steps", "cluster",
         ],
     ),
     (
@@ -58,6 +59,7 @@ const KEEPERS: &[(&str, &[&str])] = &[
     ("maud", &["console"]),
     ("argon2", &["console"]),
     ("rcgen", &["front"]),
+    ("ring", &["signin"]),
     // The benchmark calls boards without a gateway, as the measure of what the gateway adds.
     // The virtual voice server is a WebSocket server.
     ("tokio-tungstenite", &["boards", "runner", "front", "bench", "sim"]),

@@ -17,6 +17,7 @@ use sinew_front::dialout::EndpointAddress;
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{AccessSettings, JournalSettings, Shape};
 use sinew_policy::{EffectRule, PolicySettings, RedactionRule, Severity};
+use sinew_signin::{OAuthSettings, PublicAddress};
 use sinew_tool::settings::Setting;
 use sinew_tool::{Value, json};
 
@@ -65,6 +66,8 @@ sinew_tool::settings! {
         pub clients: sinew_front::FrontSettings = sinew_front::FrontSettings::default();
         /// The pages for people at `/console/`, see `docs/console.md`.
         pub console: sinew_console::ConsoleSettings = sinew_console::ConsoleSettings::default();
+        /// Sign-in for clients that have no field for a token, see `docs/sign-in.md`. It needs `public-url` in `[clients]`.
+        pub oauth: Option<OAuthSettings> = None;
         /// How boards are served.
         pub boards: BoardsConfig = BoardsConfig::default();
         /// Boards that keep their voice assistant.
@@ -215,11 +218,29 @@ impl GatewayConfig {
         brokers::check(&self.brokers)?;
         FamilyPlans::of(self)?;
         self.cluster.as_ref().map(ClusterConfig::plan).transpose()?;
+        self.check_sign_in()?;
         // Whether plain text is allowed may be said on the command line.
         self.relay.server(true)?;
         let mut problems = self.access().check();
         problems.retain(|problem| problem.severity == Severity::Error);
         problems.into_iter().next().map_or(Ok(()), |problem| Err(ConfigProblem::at(problem.key, problem.message)))
+    }
+
+    fn check_sign_in(&self) -> Result<(), ConfigProblem> {
+        let Some(oauth) = &self.oauth else { return Ok(()) };
+        let Some(url) = &self.clients.public_url else {
+            let message = "`[oauth]` needs `public-url` in `[clients]`: the address under which clients and people reach the gateway";
+            return Err(ConfigProblem::at("oauth", message));
+        };
+        PublicAddress::parse(url)
+            .map_err(|why| ConfigProblem::at("clients.public-url", format!("`public-url` {why}")))?;
+        oauth.check().map_err(|(key, message)| ConfigProblem::at(format!("oauth.{key}"), message))?;
+        if oauth.issuer.is_none() && !self.console.enabled {
+            let message =
+                "`[oauth]` without `issuer` needs the console, where people sign in; set `enabled` in `[console]`";
+            return Err(ConfigProblem::at("oauth", message));
+        }
+        Ok(())
     }
 
     /// What in the policy of a file probably does not do what was meant, each with its line. `more` are warnings that a
@@ -324,6 +345,7 @@ impl GatewayConfig {
             gateway: sinew_gateway::Settings { access, journal: this.journal, budgets: this.budgets, ..this.gateway },
             clients: this.clients,
             console: this.console,
+            oauth: this.oauth,
             pictures,
             relay: this.relay,
             voice_server,

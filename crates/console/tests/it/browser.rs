@@ -11,8 +11,9 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use sinew_console::{Console, ConsoleSettings};
-use sinew_front::{Front, FrontSettings};
+use sinew_front::{ConsolePages, Front, FrontSettings};
 use sinew_gateway::{AccessSettings, Gateway, Settings};
+use sinew_signin::{OAuthSettings, SignIn};
 use sinew_tool::{
     Admission, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, Family, FamilyName, Outcome, Reach, Status,
     TextTrust, Tool, ToolError, Toolset, json,
@@ -83,6 +84,15 @@ impl House {
     }
 
     pub(crate) async fn with_policy(settings: ConsoleSettings, ask: Value) -> House {
+        House::open(settings, ask, None).await
+    }
+
+    /// A house at which clients sign in.
+    pub(crate) async fn with_sign_in(settings: ConsoleSettings, oauth: OAuthSettings) -> House {
+        House::open(settings, json!({}), Some(oauth)).await
+    }
+
+    async fn open(settings: ConsoleSettings, ask: Value, oauth: Option<OAuthSettings>) -> House {
         let mut access = AccessSettings::default();
         sinew_tool::settings::Setting::read(&mut access.policy, ask).unwrap();
         let gateway = Gateway::open(Settings { access, ..Settings::default() }).unwrap();
@@ -92,7 +102,12 @@ impl House {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();
-        let front = Front { console: Some(Arc::new(console)), ..Front::new(gateway.clone(), FrontSettings::default()) };
+        let sign_in = oauth.map(|oauth| {
+            let url = format!("http://{address}");
+            Arc::new(SignIn::open(&oauth, &url, Some(state.path()), gateway.clone()).unwrap())
+        });
+        let console: Arc<dyn ConsolePages> = Arc::new(console);
+        let front = Front { console: Some(console), sign_in, ..Front::new(gateway.clone(), FrontSettings::default()) };
         tokio::spawn(sinew_front::http::run(listener, front, None, shutdown.clone()));
         let token = gateway.tokens().own();
         House { gateway, address, token, shutdown, _state: state }

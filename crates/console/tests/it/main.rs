@@ -4,5 +4,6 @@
 
 mod approvals;
 mod browser;
+mod consent;
 mod sessions;
 mod streams;

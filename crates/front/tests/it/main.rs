@@ -21,5 +21,6 @@ mod schemas;
 mod server;
 mod sessions;
 mod shutdown;
+mod sign_in;
 mod stateless;
 mod tls;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sinew_front::{Front, FrontSettings, TlsIdentity};
 use sinew_gateway::Gateway;
+use sinew_signin::{OAuthSettings, SignIn};
 use sinew_tool::{
     Admission, BoxFuture, Call, Content, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
     LogLevel, Notice, Outcome, Question, Reach, Status, TextTrust, Tool, ToolError, Toolset, Version,
@@ -175,6 +176,15 @@ impl TestServer {
     }
 
     pub async fn with(settings: FrontSettings, tls: Option<TlsIdentity>) -> TestServer {
+        TestServer::open(settings, tls, None).await
+    }
+
+    /// A server at which clients sign in.
+    pub async fn with_sign_in(oauth: OAuthSettings) -> TestServer {
+        TestServer::open(FrontSettings::default(), None, Some(oauth)).await
+    }
+
+    async fn open(settings: FrontSettings, tls: Option<TlsIdentity>, oauth: Option<OAuthSettings>) -> TestServer {
         let gateway = Gateway::open(sinew_gateway::Settings::default()).unwrap();
         let (signal, signals) = mpsc::unbounded_channel();
         let lamp = FakeDevice::new("lamp", tools(), signal.clone());
@@ -182,7 +192,9 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();
-        let front = Front::new(gateway.clone(), settings);
+        let url = format!("http://{address}");
+        let sign_in = oauth.map(|oauth| Arc::new(SignIn::open(&oauth, &url, None, gateway.clone()).unwrap()));
+        let front = Front { sign_in, ..Front::new(gateway.clone(), settings) };
         let task = tokio::spawn(sinew_front::http::run(listener, front, tls, shutdown.clone()));
         let token = gateway.tokens().own();
         let (signals, task) = (Mutex::new(signals), Mutex::new(Some(task)));
