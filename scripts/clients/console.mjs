@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { check, finish, gateway } from "./checks.mjs";
 
@@ -28,6 +29,21 @@ async function open(options) {
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("pageerror", (error) => errors.push(error.message));
   return { context, page, errors };
+}
+
+/** A call by a client of its own. Gives the program's exit code. */
+function callAsClient(...args) {
+  const called = spawn(gateway.sinew, ["call", ...args], { env: { ...gateway.env, SINEW_URL: gateway.url, SINEW_TOKEN: gateway.token }, stdio: "ignore" });
+  return new Promise((done) => called.on("exit", done));
+}
+
+/** The first call that waits. */
+async function waitingCall() {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const [first] = JSON.parse(run("approvals", "--output", "json")).approvals;
+    if (first) return first;
+  }
+  throw new Error("no call waits");
 }
 
 const run = (...args) => execFileSync(gateway.sinew, args, { env: gateway.env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
@@ -108,6 +124,8 @@ for (const [era, mode] of [["2025-11-25", "legacy"], ["2026-07-28", { pin: "2026
     asked.push(params);
     return answer(params);
   });
+  const completed = [];
+  client.setNotificationHandler("notifications/elicitation/complete", ({ params }) => completed.push(params.elicitationId));
   await client.connect(new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit: { headers: { Authorization: `Bearer ${gateway.token}` } } }));
   const { tools } = await client.listTools();
   const named = (end) => tools.find((tool) => tool.name.endsWith(end)).name;
@@ -125,6 +143,7 @@ for (const [era, mode] of [["2025-11-25", "legacy"], ["2026-07-28", { pin: "2026
     assert.equal(asked.length, 1);
     assert.equal(asked[0].mode, "url");
     assert.ok(asked[0].url.startsWith(`${console_}approval?id=`), asked[0].url);
+    if (mode === "legacy") assert.deepEqual(completed, [asked[0].elicitationId]);
   });
   await check("console", `an official client of ${era} asks its own user where the rule says so`, async () => {
     asked.length = 0;
@@ -142,8 +161,7 @@ for (const [era, mode] of [["2025-11-25", "legacy"], ["2026-07-28", { pin: "2026
   await client.close();
 }
 await check("console", "what is allowed always is listed and revoked", async () => {
-  const called = spawn(gateway.sinew, ["call", board, "self.screen.set_brightness", "brightness=33"], { env: { ...gateway.env, SINEW_URL: gateway.url, SINEW_TOKEN: gateway.token }, stdio: "ignore" });
-  const ended = new Promise((done) => called.on("exit", done));
+  const ended = callAsClient(board, "self.screen.set_brightness", "brightness=33");
   await page.goto(`${console_}approvals`);
   await page.getByRole("button", { name: /^Always/ }).click();
   assert.equal(await ended, 0);
@@ -152,6 +170,36 @@ await check("console", "what is allowed always is listed and revoked", async () 
   await row.getByRole("button", { name: "Press again to revoke" }).click();
   await page.getByText("What you allow for ten minutes or always").waitFor();
   assert.deepEqual(JSON.parse(run("approvals", "grants", "--output", "json")).grants, []);
+});
+await check("console", "the keyboard decides about the first call, once for each press", async () => {
+  await page.goto(`${console_}approvals`);
+  await page.getByText("No call waits.").waitFor();
+  const [one, two] = [41, 42].map((brightness) => callAsClient(board, "self.screen.set_brightness", `brightness=${brightness}`));
+  await page.getByText('"brightness": 41').waitFor();
+  await page.getByText('"brightness": 42').waitFor();
+  const first = await page.locator("section.waiting pre").first().textContent();
+  await page.keyboard.down("a");
+  for (let times = 0; times < 20; times += 1) await page.keyboard.down("a");
+  await page.keyboard.up("a");
+  // The key that was held down decided about the first call alone.
+  await page.getByText(first).waitFor({ state: "detached" });
+  assert.equal(await page.locator("section.waiting").count(), 1);
+  await page.keyboard.press("a");
+  await page.getByRole("alert").filter({ hasText: "The list just moved" }).waitFor();
+  await page.keyboard.press("d");
+  await page.getByText("No call waits.").waitFor();
+  const codes = await Promise.all([one, two]);
+  assert.deepEqual(codes.toSorted(), [0, 77], "one was allowed and one denied");
+});
+await check("console", "nobody allows a call of their own", async () => {
+  const own = spawn(gateway.sinew, ["call", board, "self.screen.set_brightness", "brightness=43"], { env: gateway.env, stdio: "ignore" });
+  const ended = new Promise((done) => own.on("exit", done));
+  await page.goto(`${console_}approvals`);
+  await page.getByRole("button", { name: "Allow once" }).click();
+  await page.getByRole("alert").filter({ hasText: "somebody else approves it" }).waitFor();
+  await page.getByRole("button", { name: "Deny" }).click();
+  assert.equal(await ended, 77);
+  assert.match(errors.splice(0).join(), /^Failed to load resource: .*403[^,]*$/);
 });
 await check("console", "a device arrives and leaves while somebody looks", async () => {
   await page.goto(`${console_}devices`);
@@ -176,6 +224,18 @@ await check("console", "a tap on the picture of the phone is one call", async ()
   assert.equal(taps.length, before + 1);
   assert.equal(taps[0].door, "console");
 });
+await check("console", "the phone is used with the keyboard alone", async () => {
+  const taps = () => JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.filter((one) => one.tool === "tap").length;
+  const before = taps();
+  const element = page.locator(".elements button").first();
+  await element.focus();
+  // Where it is on the picture is shown to those who see it.
+  await page.locator(".screen rect").waitFor({ state: "attached" });
+  await page.keyboard.press("Enter");
+  await page.getByRole("status").filter({ hasText: "Tapped" }).waitFor({ state: "attached" });
+  for (let tries = 0; taps() === before && tries < 100; tries += 1);
+  assert.equal(taps(), before + 1);
+});
 await check("console", "the live view is one record of the audit, and the page takes a phone over", async () => {
   const views = () => JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.filter((one) => one.tool === "capture_screenshot" && one.door === "console");
   assert.equal(views().length, 1, JSON.stringify(views()));
@@ -183,6 +243,7 @@ await check("console", "the live view is one record of the audit, and the page t
   assert.ok(reserved.ok, await reserved.text());
   await page.goto(`${console_}phone?id=virtual-phone`);
   await page.getByText(/^Held by/).waitFor();
+  if (pictures) await page.screenshot({ path: `${pictures}/phone-held.png` });
   await page.getByRole("button", { name: "Take over" }).click();
   await page.getByRole("button", { name: /Press again: the holder loses the phone/ }).click();
   await page.getByText(/^You have it/).waitFor();
@@ -190,8 +251,10 @@ await check("console", "the live view is one record of the audit, and the page t
   await page.getByText("Nobody has it to themselves.").waitFor();
 });
 await check("console", "a lease is broken on the page of its device", async () => {
-  await fetch(`${gateway.url}/api/v1/devices/${board}/reserve`, { method: "POST", headers: { Authorization: `Bearer ${gateway.token}`, "Content-Type": "application/json" }, body: JSON.stringify({ seconds: 300 }) });
   await page.goto(`${console_}device?id=${board}`);
+  await page.getByText("Hardware id").or(page.getByText("Since")).first().waitFor();
+  // The page hears of the lease by itself.
+  await fetch(`${gateway.url}/api/v1/devices/${board}/reserve`, { method: "POST", headers: { Authorization: `Bearer ${gateway.token}`, "Content-Type": "application/json" }, body: JSON.stringify({ seconds: 300 }) });
   await page.getByRole("button", { name: "Break the lease" }).click();
   await page.getByRole("button", { name: /Press again: the holder loses the device/ }).click();
   // Whoever broke it has the device for a moment.
@@ -223,6 +286,63 @@ await check("console", "schemas, texts and answers of a hostile device are inert
   await page.getByText("⟨U+202E⟩").first().waitFor();
   assert.equal(await page.title().then((text) => text.includes("pwned")), false);
 });
+await check("console", "what hostile devices and callers write is inert on every page", async () => {
+  const html = `<script>document.title='pwned'</script><img src=x onerror="document.title='pwned'">\u202e`;
+  const strange = await fetch(`${process.env.SINEW_DEVICES_URL.replace("ws:", "http:").replace(/(:\/\/[^/]+).*/, "$1")}/xiaozhi/ota/`, { method: "POST", headers: { "Device-Id": "02:00:00:00:66:66", "Client-Id": "5f2a1c00-0000-4000-8000-000000006666", "Content-Type": "application/json" }, body: JSON.stringify({ application: { name: html, version: html }, board: { type: html, name: html, mac: "02:00:00:00:66:66" } }) });
+  assert.ok(strange.ok, await strange.text());
+  const denied = callAsClient("evil", "attack1", `${"x".repeat(10)}=${html.replaceAll("\u202e", "")}`);
+  const failed = await callAsClient("evil", html.replaceAll("\u202e", ""));
+  assert.notEqual(failed, 0);
+  const { id } = await waitingCall();
+  const record = JSON.parse(run("audit", "--device", "evil", "--output", "json")).records[0];
+  for (const name of ["", "devices", "devices?search=" + encodeURIComponent(html), "device?id=evil", "device?id=" + encodeURIComponent(html), "phone?id=" + encodeURIComponent(html), "calls", "calls?device=" + encodeURIComponent(html), "calls?kind=", `call?id=${record.id}`, "call?id=" + encodeURIComponent(html), "approvals", `approval?id=${id}`, "routines", "waiting", "policy", "tokens", "people"]) {
+    await page.goto(console_ + name);
+    await page.waitForFunction(() => !document.querySelector("#content > .quiet:only-child"));
+    if (name === "waiting") await page.getByText("<script>").first().waitFor();
+    if (name.startsWith("approval")) await page.getByText("<script>").first().waitFor();
+    assert.equal(await page.locator("main script, main iframe, main object, main [onerror], main [onclick], main img:not([src^='blob:'])").count(), 0, name);
+    assert.ok(!(await page.title()).includes("pwned"), name);
+    assert.ok(!(await page.locator("body").innerText()).includes("\u202e"), `${name} turns the text around`);
+  }
+  run("approvals", "deny", id);
+  assert.equal(await denied, 77);
+  // What does not exist was asked for.
+  assert.deepEqual(errors.splice(0).filter((text) => !/^Failed to load resource: .*4\d\d/.test(text)), []);
+});
+await check("console", "a page of another port shows no console in a frame and changes nothing", async () => {
+  const seen = [];
+  const other = createServer((request, response) => {
+    seen.push(request.url);
+    response.setHeader("Content-Type", "text/html");
+    const target = `${console_}api/v1/devices/${board}/rename`;
+    response.end(request.url === "/frame" ? `<iframe id=f src="${console_}approvals"></iframe>`
+      : `<form method=post enctype=text/plain action="${target}"><input name='{"name":"stolen","x":"' value='"}'></form><img src="${console_}api/v1/phones/virtual-phone/screen">`);
+  });
+  await new Promise((done) => other.listen(0, "127.0.0.1", done));
+  const origin = `http://127.0.0.1:${other.address().port}`;
+  const visit = await context.newPage();
+  const views = () => JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.length;
+  const before = views();
+  await visit.goto(`${origin}/frame`);
+  const frame = await (await visit.locator("#f").elementHandle()).contentFrame();
+  assert.equal(await frame.locator("main").count(), 0, "the frame stays empty");
+  await visit.goto(`${origin}/post`);
+  const posted = visit.waitForResponse((answer) => answer.url().endsWith("/rename"));
+  await visit.evaluate(() => document.forms[0].submit());
+  assert.equal((await posted).status(), 403);
+  await visit.waitForURL(/rename$/);
+  await visit.goto(`${origin}/post`);
+  const read = await visit.evaluate(async (url) => {
+    const ways = [fetch(url, { credentials: "include" }), fetch(url, { credentials: "include", mode: "no-cors" }), fetch(url, { method: "POST", credentials: "include", headers: { "X-Sinew": "1" } })];
+    return Promise.all(ways.map((way) => way.then((answer) => answer.text()).catch(() => "nothing")));
+  }, `${console_}api/v1/devices`);
+  assert.deepEqual(read, ["nothing", "nothing", "nothing"]);
+  await visit.close();
+  other.close();
+  const [device] = JSON.parse(run("devices", "--output", "json")).devices.filter((one) => one.id === board);
+  assert.notEqual(device.name, "stolen");
+  assert.equal(views(), before, "no picture was taken for it");
+});
 await check("console", "a link of `sinew console` signs in", async () => {
   const other = await open({});
   await other.page.goto(run("console", "--print"));
@@ -238,16 +358,65 @@ await check("console", "signing in and deciding work without scripts", async () 
   await plain.page.getByLabel("Name").fill("anton");
   await plain.page.getByLabel("Passphrase").fill(passphrase);
   await plain.page.getByRole("button", { name: "Sign in" }).first().click();
-  const called = spawn(gateway.sinew, ["call", board, "self.screen.set_brightness", "brightness=12"], { env: { ...gateway.env, SINEW_URL: gateway.url, SINEW_TOKEN: gateway.token }, stdio: "ignore" });
-  const ended = new Promise((done) => called.on("exit", done));
-  let waiting = [];
-  for (let tries = 0; !waiting.length && tries < 100; tries += 1) waiting = JSON.parse(run("approvals", "--output", "json")).approvals;
-  await plain.page.goto(`${console_}approval?id=${waiting[0].id}`);
+  const ended = callAsClient(board, "self.screen.set_brightness", "brightness=12");
+  const { id } = await waitingCall();
+  await plain.page.goto(`${console_}approval?id=${id}`);
   if (pictures) await plain.page.screenshot({ path: `${pictures}/approval.png` });
   await plain.page.getByRole("button", { name: "Allow once" }).click();
   await plain.page.getByRole("heading", { name: "Allowed" }).waitFor();
   assert.equal(await ended, 0);
   await plain.context.close();
+});
+await check("console", "where a person could decide, a token does not confirm its own call", async () => {
+  await page.goto(`${console_}device?id=${board}`);
+  await page.getByRole("button", { name: /self\.screen\.set_brightness/ }).click();
+  await page.getByLabel("brightness").fill("51");
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  await page.getByText("somebody else decides").waitFor();
+  await page.getByRole("button", { name: "Call and wait" }).click();
+  const { id } = await waitingCall();
+  run("approvals", "deny", id);
+  await page.getByRole("alert").filter({ hasText: "did not approve" }).waitFor();
+  assert.match(errors.splice(0).join(), /^Failed to load resource: .*403[^,]*$/);
+});
+await check("console", "somebody who is removed is signed out at once", async () => {
+  const passphrase = run("people", "add", "vera", "--role", "viewer");
+  const other = await open({});
+  await other.page.goto(`${console_}login`);
+  await other.page.getByLabel("Name").fill("vera");
+  await other.page.getByLabel("Passphrase").fill(passphrase);
+  await other.page.keyboard.press("Enter");
+  await other.page.getByText(/of \d+ ready/).waitFor();
+  run("people", "remove", "vera");
+  await other.page.getByRole("heading", { name: "With a passphrase" }).waitFor();
+  await other.context.close();
+});
+await check("console", "nothing moves where motion is unwanted", async () => {
+  for (const name of ["", "devices", "approvals"]) {
+    await page.goto(console_ + name);
+    await page.waitForFunction(() => !document.querySelector("#content > .quiet:only-child"));
+    const moving = await page.evaluate(() => [...document.querySelectorAll("*")].filter((one) => {
+      const style = getComputedStyle(one);
+      return style.animationName !== "none" || style.transitionDuration.split(",").some((time) => parseFloat(time) > 0) || style.scrollBehavior === "smooth";
+    }).length + document.getAnimations().length);
+    assert.equal(moving, 0, name);
+  }
+});
+await check("console", "the keyboard reaches everything, from the link to the content on", async () => {
+  await page.goto(`${console_}devices`);
+  await page.getByRole("link", { name: board }).waitFor();
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the content");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+  const wanted = await page.locator("main :is(a, button, input, select):visible").count();
+  const reached = new Set();
+  for (let presses = 0; presses < wanted * 2 && reached.size < wanted; presses += 1) {
+    await page.keyboard.press("Tab");
+    const place = await page.evaluate(() => [...document.querySelectorAll("main :is(a, button, input, select)")].indexOf(document.activeElement));
+    if (place >= 0) reached.add(place);
+  }
+  assert.equal(reached.size, wanted);
 });
 await check("console", "nothing was reported as an error in the browser", async () => assert.deepEqual(errors, []));
 

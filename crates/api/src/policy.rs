@@ -141,6 +141,9 @@ pub struct Explained {
     pub verdict: String,
     /// What decided.
     pub reason: String,
+    /// Whether whoever asks this may agree to such a call of its own, with `confirmed`.
+    #[serde(default)]
+    pub may_confirm: bool,
     /// Whether the tool is listed for the caller.
     pub listed: bool,
     /// Every rule whose selectors match, in the order of the file.

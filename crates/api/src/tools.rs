@@ -41,7 +41,8 @@ pub struct CallRequest {
     /// How long the call may take, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// An administrator agrees to the call: where the policy would ask, it is made. Others cannot use this.
+    /// The administrator who calls agrees to the call: where the policy would ask, it is made. It counts for people who
+    /// signed in with a passphrase; for a token only as long as nobody else could agree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirmed: bool,
 }

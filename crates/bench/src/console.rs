@@ -12,9 +12,11 @@ use sinew_tool::{
     Admission, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName, Outcome,
     Reach, Status, TextTrust, Tool, ToolError, Toolset,
 };
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::load::{self, HttpConnection, bench_error, percentile};
+use crate::load::{self, HttpConnection, bench_error, find, percentile};
 use crate::process::{self, Process, Scratch, TOKEN};
 use crate::report::{Figure, Report};
 use crate::{BenchPlan, CONNECTIONS, Error, PUBLIC_TOOL, ready_boards, request};
@@ -89,21 +91,19 @@ async fn open_consoles(plan: &BenchPlan, gateway: &Process, report: &mut Report)
         for (count, shares) in [0, CONSOLES].into_iter().zip(&mut shares) {
             let mut consoles = JoinSet::new();
             for _ in 0..count {
-                let mut browser = Browser::sign_in(address).await?;
-                consoles.spawn(async move {
-                    loop {
-                        browser.get(PAGES[0][1]).await?;
-                        tokio::time::sleep(REFRESH).await;
-                    }
-                    #[allow(unreachable_code)]
-                    Ok::<(), Error>(())
-                });
+                let browser = Browser::sign_in(address).await?;
+                consoles.spawn(browser.keep_overview_open());
             }
             let before = gateway.processor_time()?;
             let requests = requests.clone();
             let run = tokio::task::spawn_blocking(move || load::run_paced(address, requests, CALLS, time));
             let tally = run.await.map_err(|error| bench_error(format!("the load generator died: {error}")))??;
             let used = gateway.processor_time()?.saturating_sub(before);
+            // A console that ended costs nothing and measures nothing.
+            if let Some(ended) = consoles.try_join_next() {
+                let why = ended.map_err(|error| bench_error(format!("a console died: {error}")))?;
+                return Err(why.err().unwrap_or_else(|| bench_error("the stream of a console ended")));
+            }
             consoles.abort_all();
             if round > 0 {
                 shares.push(used.as_secs_f64() / tally.seconds * 100.0);
@@ -194,6 +194,25 @@ impl Browser {
         let cookie = cookie.ok_or_else(|| bench_error(format!("nobody could sign in to the console: {head}")))?;
         let cookie = cookie.to_owned();
         Ok(Browser { connection, address, cookie })
+    }
+
+    /// Reads the stream of changes, and the overview again after changes, as the page does.
+    async fn keep_overview_open(mut self) -> Result<(), Error> {
+        let lost = |error: std::io::Error| bench_error(format!("the stream of a console: {error}"));
+        let mut stream = TcpStream::connect(self.address).await.map_err(lost)?;
+        let (address, cookie) = (self.address, &self.cookie);
+        let request = format!("GET /console/stream HTTP/1.1\r\nHost: {address}\r\nCookie: {cookie}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.map_err(lost)?;
+        let mut text = [0; 4 << 10];
+        loop {
+            let read = stream.read(&mut text).await.map_err(lost)?;
+            match &text[..read] {
+                b"" => return Ok(()),
+                more if find(more, b"event: ").is_none() => continue,
+                _ => self.get(PAGES[0][1]).await?,
+            };
+            tokio::time::sleep(REFRESH).await;
+        }
     }
 
     async fn get(&mut self, path: &str) -> Result<String, Error> {

@@ -225,7 +225,7 @@ fn is_success(body: &[u8]) -> bool {
     find(body, b"\"result\"").is_some() && find(body, b"\"isError\":true").is_none()
 }
 
-fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+pub(crate) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)
 }
 

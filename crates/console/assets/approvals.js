@@ -1,6 +1,6 @@
 import { action, ago, carefully, facts, foreign, h, mayDecide, page, show, table } from './dom.js';
 import { get, post, remove } from './gateway.js';
-import { live } from './live.js';
+import { live, whenOver } from './live.js';
 
 const EFFECTS = { read: ['good', 'only reads'], change: ['away', 'changes something'], danger: ['bad', 'can do harm'], unmarked: ['warn', 'nobody said what it does'] };
 const COVERS = { once: 'this call, once', any_arguments: 'any arguments', same_arguments: 'these arguments' };
@@ -12,15 +12,25 @@ const shown = new Map();
 
 function pretty(text) {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    const value = JSON.parse(text);
+    // A number that this would round is shown as it was written.
+    return JSON.stringify(value) === text ? JSON.stringify(value, null, 2) : text;
   } catch {
     return text;
   }
 }
 
+// A card that leaves moves those below it, so that a press may land on another call than the one that was read.
+const SETTLE = 800;
+let moved = -SETTLE;
+const isSettled = () => performance.now() - moved > SETTLE;
+
 function card(call) {
   const path = `approvals/${encodeURIComponent(call.id)}`;
-  const decide = (decision, more) => () => post(path, { decision, ...more });
+  const decide = (decision, more) => () => {
+    if (decision === 'approve' && !isSettled()) throw new Error('The list just moved. Look again, and press again.');
+    return post(path, { decision, ...more });
+  };
   const kept = call.keep_s ? `Allow, and later calls of this tool for ${call.keep_s} s` : 'Allow once';
   const [kind, does] = EFFECTS[call.effect] ?? EFFECTS.unmarked;
   const harmless = call.effect === 'read' || call.effect === 'change';
@@ -40,11 +50,16 @@ function card(call) {
     mayDecide() ? h('div', { class: 'decision' }, buttons) : h('p', { class: 'quiet' }, 'Your role only looks.'));
 }
 
-live(['approvals'], async () => {
+// After so long nobody can decide about a call any more.
+const OPEN_TIME = 600000;
+let oldestEnds;
+const refresh = live(['approvals'], async () => {
   const { approvals } = await get('approvals');
+  oldestEnds = whenOver(approvals[0] && { until: approvals[0].at + OPEN_TIME }, refresh, oldestEnds);
   const ids = new Set(approvals.map((call) => call.id));
   for (const [id, node] of shown) {
     if (!ids.has(id)) {
+      if (node.nextElementSibling) moved = performance.now();
       node.remove();
       shown.delete(id);
     }
@@ -59,8 +74,11 @@ live(['approvals'], async () => {
   if (!approvals.length) list.append(h('p', { class: 'card empty' }, 'No call waits.'));
 });
 
-live(['approvals', 'calls'], async () => {
+let grantEnds;
+const refreshGrants = live(['approvals', 'calls'], async () => {
   const { grants: all } = await get('grants');
+  const ends = all.map((one) => one.ends).filter(Boolean);
+  grantEnds = whenOver(ends.length && { until: Math.min(...ends) }, refreshGrants, grantEnds);
   // Nothing moves under somebody who is about to confirm.
   if (grants.querySelector('[data-asked]')) return;
   grants.replaceChildren(h('h2', {}, 'Allowed in advance'), all.length
@@ -73,7 +91,8 @@ live(['approvals', 'calls'], async () => {
 });
 
 document.addEventListener('keydown', (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+  // A key that is held down decides once.
+  if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
   const key = event.key.toLowerCase();
   if (key === 'a' || key === 'd') list.querySelector('section')?.querySelector(`[data-key="${key}"]`)?.click();
 });

@@ -1,4 +1,4 @@
-import { ago, duration, foreign, h, outcome, page, parameters, show, table } from './dom.js';
+import { ago, duration, foreign, h, outcome, page, parameters, show, table, toolName } from './dom.js';
 import { get } from './gateway.js';
 import { live } from './live.js';
 
@@ -30,7 +30,7 @@ function change() {
 function row(one) {
   return [h('a', { href: page('call', { id: one.id }) }, ago(one.at)), foreign(one.principal), one.door,
     one.device ? h('a', { href: page('device', { id: one.device }) }, foreign(one.device)) : '–',
-    h('code', {}, foreign(one.tool ?? one.name)), outcome(one.outcome), one.kind === 'call' ? duration(one.duration_us) : ''];
+    toolName(one.tool ?? one.name), outcome(one.outcome), one.kind === 'call' ? duration(one.duration_us) : ''];
 }
 
 let shown = '';

@@ -1,4 +1,4 @@
-import { action, ago, carefully, copier, facts, foreign, h, isAdmin, outcome, page, parameters, say, show, state, table, visible } from './dom.js';
+import { action, ago, carefully, copier, facts, foreign, h, isAdmin, outcome, page, parameters, say, show, state, table, toolName, visible } from './dom.js';
 import { argumentsForm } from './form.js';
 import { call, get, post } from './gateway.js';
 import { live, whenOver } from './live.js';
@@ -34,8 +34,10 @@ function toolBody(tool) {
   const isAllowed = async (args) => {
     const said = await post('policy/explain', { device: id, tool: name, arguments: args });
     if (said.verdict !== 'ask') return true;
-    answer.replaceChildren(h('div', { class: 'note' }, h('p', {}, `The policy asks a person before this call (${said.reason}).`),
-      action('Confirm and call', () => make({ confirmed: true }), { class: 'danger' })));
+    const asks = `The policy asks a person before this call (${said.reason}).`;
+    answer.replaceChildren(h('div', { class: 'note' }, said.may_confirm
+      ? [h('p', {}, asks), action('Confirm and call', () => make({ confirmed: true }), { class: 'danger' })]
+      : [h('p', {}, asks, ' You signed in with a token, so somebody else decides: the call waits under ', h('a', { href: 'approvals' }, 'Approvals'), '.'), action('Call and wait', () => make({}), { class: 'primary' })]));
     return false;
   };
   const make = async (more) => {
@@ -113,7 +115,7 @@ function held(lease) {
 }
 
 let leaseEnds;
-const refreshSummary = live(['devices', 'tools', 'calls'], async () => {
+const refreshSummary = live(['devices', 'tools', 'leases'], async () => {
   const { devices } = await get('devices', { search: id });
   const device = devices.find((one) => one.id === id || one.name === id);
   if (!device) {
@@ -134,7 +136,7 @@ const refreshSummary = live(['devices', 'tools', 'calls'], async () => {
       ['Connected', device.admitted_by], ['Key', h('code', {}, foreign(device.key))], ['Since', ago(device.since)],
       ['Labels', device.labels.length ? device.labels.map((label) => h('span', { class: 'tag' }, label)) : null],
       ['Tools', `${device.tools}${device.pinned ? ', pinned' : ''}${device.quarantined ? `, ${device.quarantined} held back` : ''}`],
-      ['Held by', device.lease ? held(device.lease) : null]]),
+      ['Held by', device.lease ? held(device.lease) : null]], 'wide'),
     shown.length ? h('details', { 'data-part': 'attributes' }, h('summary', {}, 'More about it'), facts(shown)) : '',
     device.instructions ? h('details', { 'data-part': 'instructions' }, h('summary', {}, 'How to use it, as the device says'), h('pre', { tabindex: '0' }, device.instructions)) : '',
     isAdmin() ? manage(device) : '');
@@ -183,7 +185,7 @@ live(['events', 'devices'], async () => {
 live(['calls'], async () => {
   const { records } = await get('audit', { device: id, kind: 'call', limit: 10 });
   recent.replaceChildren(h('div', { class: 'row apart' }, h('h2', {}, 'Newest calls'), h('a', { href: page('calls', { device: id }) }, 'All')),
-    records.length ? table('Newest calls', ['When', 'Tool', 'Caller', 'Outcome'], records.map((one) => [h('a', { href: page('call', { id: one.id }) }, ago(one.at)), h('code', {}, foreign(one.tool ?? one.name)), foreign(one.principal), outcome(one.outcome)])) : h('p', { class: 'quiet' }, 'Nobody has called it.'));
+    records.length ? table('Newest calls', ['When', 'Tool', 'Caller', 'Outcome'], records.map((one) => [h('a', { href: page('call', { id: one.id }) }, ago(one.at)), toolName(one.tool ?? one.name), foreign(one.principal), outcome(one.outcome)])) : h('p', { class: 'quiet' }, 'Nobody has called it.'));
 });
 
 show(summary, changes, tools, h('div', { class: 'columns' }, recent, events));

@@ -19,7 +19,14 @@ const search = h('input', { type: 'search', name: 'search', value: wanted.search
 const filters = h('form', { class: 'bar', role: 'search', onsubmit: (event) => { event.preventDefault(); change(); } },
   h('label', {}, 'Search', search),
   choose('state', 'State', [['', 'Any'], ['ready', 'ready'], ['away', 'away'], ['other', 'other']]),
-  choose('family', 'Family', [['', 'Any'], ...['board', 'phone', 'app', 'server', 'provider', 'thing', 'routine'].map((one) => [one, one])]));
+  choose('family', 'Family', [['', 'Any'], ...(wanted.family ? [[wanted.family, wanted.family]] : [])]));
+
+/** The families that there are, besides the one that is chosen. */
+async function offerFamilies() {
+  const { families } = await get('overview');
+  const select = filters.elements.family;
+  select.append(...Object.keys(families).filter((one) => one !== wanted.family).map((one) => h('option', { value: one }, one)));
+}
 
 function change() {
   for (const name of ['search', 'state', 'family']) wanted[name] = filters.elements[name].value.trim();
@@ -50,4 +57,5 @@ async function refresh() {
 
 show(filters, h('section', { class: 'card' }, count, list, more),
   isAdmin() && h('p', {}, h('a', { href: 'waiting' }, 'Connect a board or a server')));
-live(['devices', 'tools'], refresh);
+offerFamilies();
+live(['devices', 'tools', 'leases'], refresh);

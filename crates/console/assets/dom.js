@@ -35,6 +35,9 @@ export function svg(tag, attributes, ...children) {
 /** Text that somebody else wrote, whose direction changes nothing around it. */
 export const foreign = (text) => h('bdi', {}, text ?? '');
 
+/** The name of a tool, which breaks between its parts. */
+export const toolName = (text) => h('code', {}, h('bdi', {}, String(text ?? '').split(/(?<=[._/-])/).flatMap((part, place) => (place ? [h('wbr'), part] : [part]))));
+
 export const content = () => document.getElementById('content');
 export const isAdmin = () => document.getElementById('main').dataset.role === 'admin';
 export const mayDecide = () => document.getElementById('main').dataset.role !== 'viewer';
@@ -80,8 +83,10 @@ export function state(word) {
   return h('span', { class: `state ${kind}` }, word);
 }
 
+/** How a call ended; one that waits for somebody did not fail. */
 export function outcome(word) {
-  return h('span', { class: `state ${word === 'ok' ? 'good' : 'bad'}` }, word);
+  const kind = { ok: 'good', ApprovalNeeded: 'warn', InputRequired: 'warn' }[word] ?? 'bad';
+  return h('span', { class: `state ${kind}` }, word);
 }
 
 /** A table whose cells know their column, for narrow screens. */
@@ -94,9 +99,9 @@ export function table(caption, columns, rows) {
       h('tbody', {}, rows.map((row) => h('tr', {}, cells(row))))));
 }
 
-export function facts(pairs) {
-  return h('dl', { class: 'facts' }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== '')
-    .map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
+export function facts(pairs, kind = '') {
+  return h('dl', { class: `facts ${kind}` }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== '')
+    .map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))));
 }
 
 /** A button that does something that may fail; the failure is shown beside it. */

@@ -1,6 +1,6 @@
 // A form from a JSON Schema. What it cannot draw is a field for JSON, for that property alone; the gateway checks all.
 
-import { h } from './dom.js';
+import { h, visible } from './dom.js';
 
 const DEEPEST = 4;
 // Fields of one form: a schema that refers to itself could ask for millions.
@@ -196,7 +196,7 @@ export function argumentsForm(schema) {
     } catch (error) {
       if (wanted) json.value = '{}';
       else {
-        problem.textContent = error.message;
+        problem.textContent = visible(error.message);
         problem.hidden = false;
         return;
       }

@@ -5,6 +5,8 @@ import { get } from './gateway.js';
 
 // Changes come as fast as calls end; nobody reads faster than this.
 const PAUSE = 1000;
+// How long a page whose stream was refused goes without.
+const REOPEN = 10000;
 const watchers = [];
 let stream = null;
 
@@ -38,10 +40,11 @@ export function live(kinds, refresh) {
   return run;
 }
 
-/** Runs `refresh` when a lease is over, which nothing else says. */
-export function whenOver(lease, refresh, timer) {
+/** Runs `refresh` when something is over that ends by itself, which nothing else says. */
+export function whenOver(one, refresh, timer) {
   clearTimeout(timer);
-  return lease ? setTimeout(refresh, Math.max(lease.until - Date.now(), 0) + 500) : undefined;
+  // The clocks of browser and gateway may differ, and a timer holds 24 days.
+  return one ? setTimeout(refresh, Math.min(Math.max(one.until - Date.now() + 500, 2000), 2 ** 31 - 1)) : undefined;
 }
 
 function changed(kinds) {
@@ -60,6 +63,14 @@ function open() {
     first = false;
   });
   stream.addEventListener('change', (event) => changed(JSON.parse(event.data).kinds));
+  // The browser tries again by itself, but not after a refusal: too many pages are open, or the session is over, which
+  // the requests of the page find out.
+  stream.addEventListener('error', () => {
+    if (stream?.readyState !== EventSource.CLOSED) return;
+    stream = null;
+    changed(null);
+    setTimeout(open, REOPEN);
+  });
 }
 
 document.addEventListener('visibilitychange', () => {

@@ -1,4 +1,4 @@
-import { ago, duration, facts, foreign, h, many, outcome, page, show, table } from './dom.js';
+import { ago, duration, facts, foreign, h, many, outcome, page, show, table, toolName } from './dom.js';
 import { get } from './gateway.js';
 import { live } from './live.js';
 import { bars, map, numbers, strip } from './picture.js';
@@ -62,7 +62,7 @@ function waits(overview) {
 function failures(list) {
   const rows = list.slice(0, 10).map((call) => [
     ago(call.at), call.device ? h('a', { href: page('device', { id: call.device }) }, foreign(call.device)) : '–',
-    h('code', {}, foreign(call.tool)), foreign(call.principal), outcome(call.outcome)]);
+    toolName(call.tool), foreign(call.principal), outcome(call.outcome)]);
   return h('section', { class: 'card' },
     h('div', { class: 'row apart' }, h('h2', {}, 'Newest failures'), h('a', { href: 'calls?outcome=failed' }, 'All')),
     rows.length ? table('Newest failures', ['When', 'Device', 'Tool', 'Caller', 'Outcome'], rows) : h('p', { class: 'quiet' }, 'No call failed since the gateway started.'));

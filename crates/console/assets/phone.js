@@ -8,7 +8,7 @@ const id = parameters().get('id') ?? '';
 const path = `devices/${encodeURIComponent(id)}`;
 // Between two pictures; the gateway answers when the screen has changed.
 const PAUSE = 100;
-const picture = h('img', { alt: 'The screen of the phone', draggable: 'false', tabindex: '0' });
+const picture = h('img', { alt: 'The screen of the phone', draggable: 'false', tabindex: '0', hidden: true, onload() { picture.hidden = false; } });
 const overlay = svg('svg', { 'aria-hidden': 'true', preserveAspectRatio: 'none' });
 const screen = h('div', { class: 'screen' }, picture, overlay);
 const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
@@ -181,6 +181,6 @@ else {
     h('div', { class: 'phone' }, h('div', { class: 'form' }, screen, h('div', { class: 'row' }, keys),
       h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); type(); } }, h('label', {}, 'Text for the focused field', words), h('button', { type: 'submit' }, 'Type'))),
     h('section', { class: 'card' }, h('h2', {}, 'On the screen'), h('p', { class: 'hint' }, 'Point at an element to see where it is; press it to tap its middle.'), elements)));
-  live(['devices', 'calls'], showHolder);
+  live(['devices', 'leases'], showHolder);
   readSize().then(look).catch(failed);
 }

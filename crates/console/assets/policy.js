@@ -1,4 +1,4 @@
-import { action, facts, foreign, h, page, show, table } from './dom.js';
+import { action, facts, foreign, h, many, page, show, table, toolName } from './dom.js';
 import { get, post } from './gateway.js';
 import { live } from './live.js';
 
@@ -19,17 +19,24 @@ async function explain() {
     said.rules.length ? table('Rules that match', ['Rule', 'Result', 'Says'], said.rules.map((rule) => [h('code', {}, rule.id), rule.result, rule.verdict ?? '–'])) : h('p', { class: 'quiet' }, 'No rule matches.'));
 }
 
-const search = h('input', { type: 'search', oninput: () => draw() });
-const kind = h('select', { onchange: () => draw() }, h('option', { value: '' }, 'Any effect'), Object.keys(KINDS).map((one) => h('option', { value: one }, one)));
+const PAGE = 50;
+let shown = PAGE;
+const anew = () => {
+  shown = PAGE;
+  draw();
+};
+const search = h('input', { type: 'search', oninput: anew });
+const kind = h('select', { onchange: anew }, h('option', { value: '' }, 'Any effect'), Object.keys(KINDS).map((one) => h('option', { value: one }, one)));
 const list = h('div', {});
 let tools = [];
 
 function draw() {
   const wanted = search.value.toLowerCase();
   const fitting = tools.filter((one) => (!kind.value || one.effect === kind.value) && `${one.device} ${one.tool}`.toLowerCase().includes(wanted));
-  list.replaceChildren(h('p', { class: 'quiet' }, `${fitting.length} tools${fitting.length > 200 ? ', the first 200 are shown' : ''}`), fitting.length ? table('Effects', ['Device', 'Tool', 'Effect', 'Who says so', 'Guess', 'Action'], fitting.slice(0, 200).map((one) => [
-    h('a', { href: page('device', { id: one.device }) }, foreign(one.device)), h('code', {}, foreign(one.tool)), word(one.effect), one.source ?? 'nobody', one.effect === 'unmarked' ? one.proposal : '',
-    h('button', { type: 'button', class: 'plain', onclick() { device.value = one.device; tool.value = one.tool; device.scrollIntoView({ block: 'center' }); } }, 'Explain')])) : '');
+  list.replaceChildren(h('p', { class: 'quiet' }, many(fitting.length, 'tool')), fitting.length ? table('Effects', ['Device', 'Tool', 'Effect', 'Who says so', 'Guess', 'Action'], fitting.slice(0, shown).map((one) => [
+    h('a', { href: page('device', { id: one.device }) }, foreign(one.device)), toolName(one.tool), word(one.effect), one.source ?? 'nobody', one.effect === 'unmarked' ? one.proposal : '',
+    h('button', { type: 'button', class: 'plain', onclick() { device.value = one.device; tool.value = one.tool; device.scrollIntoView({ block: 'center' }); } }, 'Explain')])) : '',
+  fitting.length > shown ? h('button', { type: 'button', onclick() { shown += PAGE; draw(); } }, 'Show more') : '');
 }
 
 effects.append(h('h2', {}, 'What each tool does'), h('div', { class: 'bar' }, h('label', {}, 'Search', search), h('label', {}, 'Effect', kind)), list);

@@ -51,10 +51,10 @@ fn waiting(call: &ApprovalRequest, session: &Session, is_taken: bool) -> Markup 
     html! {
         p { bdi { strong { (shown(&call.principal)) } } " wants to call a tool. Nothing is sent until you agree." }
         dl.facts {
-            dt { "Device" } dd { bdi { (shown(&call.device)) } }
-            dt { "Tool" } dd { code { bdi { (shown(&call.tool)) } } }
-            dt { "What it does" } dd { (effect(call.effect)) }
-            dt { "Why you are asked" } dd { (shown(&call.reason)) }
+            div { dt { "Device" } dd { bdi { (shown(&call.device)) } } }
+            div { dt { "Tool" } dd { code { bdi { (shown(&call.tool)) } } } }
+            div { dt { "What it does" } dd { (effect(call.effect)) } }
+            div { dt { "Why you are asked" } dd { (shown(&call.reason)) } }
         }
         h2 { "Arguments" }
         pre.arguments tabindex="0" { (arguments(&call.args)) }

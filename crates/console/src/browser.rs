@@ -39,14 +39,17 @@ pub(crate) struct Browser {
 
 impl Browser {
     pub(crate) fn of(state: &ConsoleState, request: &Request) -> Browser {
-        let address = request.extensions().get::<PeerAddress>().map(|peer| peer.0);
+        // A listener for both families sees IPv4 addresses as IPv6.
+        let address = request.extensions().get::<PeerAddress>().map(|peer| peer.0.to_canonical());
         let proxies = state.settings.trusted_proxy.iter().filter_map(|text| text.parse().ok());
         let is_proxy = address.is_some_and(|address| proxies.into_iter().any(|proxy: IpAddr| proxy == address));
         Browser::new(request.headers(), address, is_proxy, state.host.is_tls)
     }
 
     fn new(headers: &HeaderMap, address: Option<IpAddr>, is_proxy: bool, is_tls: bool) -> Browser {
-        let forwarded = |name: &HeaderName| text(headers, name).filter(|_| is_proxy);
+        // What is last was added by the proxy; what came before it may be the browser's own.
+        let of_proxy = |name: &HeaderName| headers.get_all(name).iter().next_back()?.to_str().ok();
+        let forwarded = |name: &HeaderName| of_proxy(name).filter(|_| is_proxy);
         let last = |list: &str| list.rsplit(',').next().unwrap_or_default().trim().to_owned();
         let is_secure = match forwarded(&FORWARDED_PROTO) {
             Some(scheme) => last(scheme).eq_ignore_ascii_case("https"),
@@ -97,6 +100,12 @@ impl Browser {
             Some(origin) => !is_other_site && origin == format!("{}://{}", self.scheme, self.authority),
             None => site == Some("same-origin") && !headers.contains_key(header::ORIGIN),
         }
+    }
+
+    /// Whether the browser says that another page sends the request. Addresses that somebody types have no page.
+    pub(crate) fn is_other_page(&self, headers: &HeaderMap) -> bool {
+        text(headers, &FETCH_SITE).is_some_and(|site| !matches!(site, "same-origin" | "none"))
+            || (headers.contains_key(header::ORIGIN) && !self.is_own_page(headers))
     }
 
     /// What to do about a request that seems to come from another page.
@@ -159,6 +168,28 @@ mod tests {
     }
 
     #[test]
+    fn other_pages_are_told_apart_from_typed_addresses() {
+        let own = browser(&[("host", "127.0.0.1:7300")], false, false);
+        let is_other = |pairs: &[(&'static str, &str)]| own.is_other_page(&headers(pairs));
+        for fine in [
+            &[][..],
+            &[("sec-fetch-site", "none")],
+            &[("sec-fetch-site", "same-origin")],
+            &[("origin", "http://127.0.0.1:7300")],
+        ] {
+            assert!(!is_other(fine), "{fine:?}");
+        }
+        for other in [
+            &[("sec-fetch-site", "same-site")][..],
+            &[("sec-fetch-site", "cross-site")],
+            &[("origin", "http://127.0.0.1:7301")],
+            &[("origin", "null"), ("sec-fetch-site", "same-origin")],
+        ] {
+            assert!(is_other(other), "{other:?}");
+        }
+    }
+
+    #[test]
     fn only_a_known_proxy_says_who_asks() {
         let pairs = [
             ("host", "10.0.0.1:7300"),
@@ -170,6 +201,10 @@ mod tests {
         assert_eq!((through.address, through.is_secure()), (Some([192, 0, 2, 7].into()), true));
         assert!(through.is_own_page(&headers(&[("origin", "https://home.example")])));
         assert_eq!(through.cookie_name(), "__Secure-sinew-443");
+        let mut several = headers(&pairs);
+        several.append(FORWARDED_FOR, HeaderValue::from_static("192.0.2.8"));
+        let appended = Browser::new(&several, Some([127, 0, 0, 1].into()), true, false);
+        assert_eq!(appended.address, Some([192, 0, 2, 8].into()), "the proxy's line is the last");
         let forged = browser(&pairs, false, false);
         assert_eq!((forged.address, forged.is_secure()), (Some([127, 0, 0, 1].into()), false));
         assert!(!forged.is_own_page(&headers(&[("origin", "https://home.example")])));

@@ -25,6 +25,10 @@ pub(crate) async fn require_session(
 ) -> Response<Body> {
     let browser = Browser::of(&state, &request);
     let is_page = !request.uri().path().starts_with(API) && request.uri().path() != "/console/stream";
+    if !is_page && browser.is_other_page(request.headers()) {
+        // It could read nothing of the answer, but looking at a phone is a call that is recorded.
+        return problem(StatusCode::FORBIDDEN, "foreign_page", &browser.foreign_page());
+    }
     let Some(session) = find_session(&state, &browser, request.headers()) else {
         return match is_page {
             true => page::redirect(&login_address(request.uri())),
@@ -42,11 +46,12 @@ pub(crate) async fn require_session(
     request.extensions_mut().insert(session.clone());
     request.extensions_mut().insert(browser);
     let (who, ended) = (session.who.clone(), session.ended.clone());
+    let has_ended = ended.clone();
     let answer = |request| async move {
         let signed_out = || problem(StatusCode::UNAUTHORIZED, "unauthorized", "you are signed out; sign in again");
-        ended.run_until_cancelled(next.run(request)).await.unwrap_or_else(signed_out)
+        has_ended.run_until_cancelled(next.run(request)).await.unwrap_or_else(signed_out)
     };
-    state.host.serve(who, request, answer).await
+    state.host.serve(who, ended, request, answer).await
 }
 
 pub(crate) fn find_session(state: &ConsoleState, browser: &Browser, headers: &HeaderMap) -> Option<Arc<Session>> {

@@ -36,22 +36,30 @@ const MAX_ADDRESSES: usize = 1_000;
 pub(crate) struct Attempts(Mutex<HashMap<IpAddr, Vec<Instant>>>);
 
 impl Attempts {
-    /// Whether the address has tried too often.
-    fn are_spent(&self, address: IpAddr) -> bool {
-        let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(failures) = attempts.get_mut(&network_of(address)) else { return false };
-        failures.retain(|at| at.elapsed() < FAILURE_TIME);
-        failures.len() >= MAX_FAILURES
-    }
-
-    fn count(&self, address: IpAddr) {
+    /// Begins an attempt, which counts as a failure until it [succeeds](Attempts::succeeded), so that many at once are as
+    /// few as one after another. `false` where the address has tried too often.
+    fn begin(&self, address: IpAddr) -> bool {
         let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let network = network_of(address);
         if attempts.len() >= MAX_ADDRESSES && !attempts.contains_key(&network) {
             let oldest = attempts.iter().min_by_key(|(_, failures)| failures.last().copied()).map(|(key, _)| *key);
             oldest.and_then(|oldest| attempts.remove(&oldest));
         }
-        attempts.entry(network).or_default().push(Instant::now());
+        let failures = attempts.entry(network).or_default();
+        failures.retain(|at| at.elapsed() < FAILURE_TIME);
+        let may_try = failures.len() < MAX_FAILURES;
+        if may_try {
+            failures.push(Instant::now());
+        }
+        may_try
+    }
+
+    /// The newest attempt of the address was none.
+    fn succeeded(&self, address: IpAddr) {
+        let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failures) = attempts.get_mut(&network_of(address)) {
+            failures.pop();
+        }
     }
 }
 
@@ -64,16 +72,14 @@ pub(crate) async fn check_person(
     attempts: &Attempts,
     login: PersonLogin,
 ) -> Result<(Principal, PersonRole), ToolError> {
-    if attempts.are_spent(WITH_TOKENS) {
+    if !attempts.begin(WITH_TOKENS) {
         return Err(ToolError::new(ErrorKind::Busy, "too many wrong passphrases; try again in a minute"));
     }
-    match people.check(&login.name, &login.passphrase).await {
-        Some(person) => Ok((Principal::person(&person.name), person.role)),
-        None => {
-            attempts.count(WITH_TOKENS);
-            Err(ToolError::new(ErrorKind::PermissionDenied, "the name or the passphrase is wrong"))
-        }
-    }
+    let Some(person) = people.check(&login.name, &login.passphrase).await else {
+        return Err(ToolError::new(ErrorKind::PermissionDenied, "the name or the passphrase is wrong"));
+    };
+    attempts.succeeded(WITH_TOKENS);
+    Ok((Principal::person(&person.name), person.role))
 }
 
 /// The values of a form that was sent.
@@ -126,7 +132,7 @@ pub(crate) async fn sign_in(State(state): State<Arc<ConsoleState>>, request: Req
         return refused(StatusCode::PAYLOAD_TOO_LARGE, "the form is too long or ended early", &Form(Vec::new()));
     };
     let address = browser.address.unwrap_or(IpAddr::from([0, 0, 0, 0]));
-    if state.attempts.are_spent(address) {
+    if !state.attempts.begin(address) {
         let why = "too many wrong attempts from your address; try again in a minute";
         return refused(StatusCode::TOO_MANY_REQUESTS, why, &form);
     }
@@ -134,11 +140,11 @@ pub(crate) async fn sign_in(State(state): State<Arc<ConsoleState>>, request: Req
     let details = json!({"by": by, "address": address.to_string()});
     match found {
         Ok((who, role)) => {
+            state.attempts.succeeded(address);
             state.host.gateway.record_change(&who, "sign_in", None, details, None);
             begin(&state, &browser, &headers, who, role, form.text("next"))
         }
         Err(why) => {
-            state.attempts.count(address);
             let unknown = Principal::new("unknown", Role::Client);
             let kind = ErrorKind::PermissionDenied;
             state.host.gateway.record_change(&unknown, "sign_in", None, details, Some(kind));
@@ -235,11 +241,15 @@ mod tests {
     async fn an_address_has_five_wrong_attempts_a_minute() {
         let attempts = Attempts::default();
         let [one, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
-        (0..5).for_each(|_| attempts.count(one));
-        assert!(attempts.are_spent(one) && !attempts.are_spent(other));
+        for _ in 0..20 {
+            assert!(attempts.begin(one), "who gets in may sign in as often as they like");
+            attempts.succeeded(one);
+        }
+        assert!((0..5).all(|_| attempts.begin(one)));
+        assert!(!attempts.begin(one) && attempts.begin(other));
         tokio::time::advance(FAILURE_TIME).await;
-        assert!(!attempts.are_spent(one));
-        (0..2_000).for_each(|number: u32| attempts.count(IpAddr::from(number.to_be_bytes())));
+        assert!(attempts.begin(one));
+        assert!((0..2_000_u32).all(|number| attempts.begin(IpAddr::from(number.to_be_bytes()))));
         assert!(attempts.0.lock().expect("unlocked").len() <= MAX_ADDRESSES);
     }
 }

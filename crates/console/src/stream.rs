@@ -33,7 +33,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Kinds of things that change.
-const KINDS: [&str; 5] = ["devices", "tools", "events", "approvals", "calls"];
+const KINDS: [&str; 6] = ["devices", "tools", "events", "approvals", "leases", "calls"];
 
 /// Everything up to some change: how many there were, and the number of the last of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,6 +107,7 @@ impl Changes {
 
 async fn count_changes(gateway: Gateway, counts: Arc<watch::Sender<ChangeCounts>>) {
     let (mut updates, mut approvals, mut calls) = (gateway.watch(), gateway.approval_changes(), gateway.ended_calls());
+    let mut leases = gateway.lease_changes();
     loop {
         let mut kinds = BTreeSet::new();
         let due = tokio::time::sleep(Duration::MAX);
@@ -121,6 +122,10 @@ async fn count_changes(gateway: Gateway, counts: Arc<watch::Sender<ChangeCounts>
                 }]),
                 changed = approvals.changed() => match changed {
                     Ok(()) => drop(kinds.insert("approvals")),
+                    Err(_) => return,
+                },
+                changed = leases.changed(), if !kinds.contains("leases") => match changed {
+                    Ok(()) => drop(kinds.insert("leases")),
                     Err(_) => return,
                 },
                 changed = calls.changed(), if !kinds.contains("calls") => match changed {

@@ -24,7 +24,7 @@ use sinew_tool::text::clean_line;
 use sinew_tool::{Caller, ErrorKind, Presences, Silent, ToolError};
 
 use crate::body::{BodyError, RequestBody, TOO_SLOW};
-use crate::console::Door;
+use crate::console::{Door, may_confirm};
 use crate::state::FrontState;
 use crate::wanted_devices::WantedDevices;
 use crate::{inspect, live_call, query, reply, to_api};
@@ -270,7 +270,7 @@ async fn make_call(
 ) -> Result<CallResult, ToolError> {
     let _running = front.calls.token();
     let budget = wanted.timeout_ms.map(Duration::from_millis);
-    let is_confirmed = wanted.confirmed;
+    let is_confirmed = wanted.confirmed && may_confirm(&front, &who);
     let request = Call { budget, is_confirmed, caller, ..Call::new(who, wanted.tool, wanted.arguments, door) };
     let outcome = match wanted.device {
         Some(device) => Box::pin(front.gateway.call_on(&device, request)).await,
@@ -483,11 +483,13 @@ pub(crate) async fn explain(
 ) -> Response<Body> {
     let explained = async {
         let Explain { token, device, tool, arguments } = body(&front, request).await?;
+        let may_confirm = may_confirm(&front, &who);
         let who = match token {
             Some(label) => token_holder(&front, &label)?,
             None => (*who).clone(),
         };
-        front.gateway.explain(&who, &device, &tool, &arguments).map(to_api::explained)
+        let explanation = front.gateway.explain(&who, &device, &tool, &arguments)?;
+        Ok(to_api::explained(explanation, may_confirm))
     };
     answer(explained.await)
 }

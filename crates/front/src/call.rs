@@ -11,9 +11,9 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, ErrorData, InputRequiredResult,
+    CallToolRequestParams, CallToolResponse, CustomNotification, CustomRequest, ErrorData, InputRequiredResult,
     LoggingMessageNotificationParam, MetaObject, ProgressNotificationParam, ProgressToken, RequestMetaObject,
-    SealOptions, ServerRequest,
+    SealOptions, ServerNotification, ServerRequest,
 };
 use rmcp::service::{Peer, RequestContext, ServiceError};
 use serde_json::{Value, json};
@@ -221,6 +221,11 @@ async fn forward(peer: &Peer<RoleServer>, token: Option<&ProgressToken>, message
         CallerMessage::Log { level, data } => {
             let message = LoggingMessageNotificationParam::new(translate::to_level(level), data);
             peer.notify_logging_message(message).await
+        }
+        CallerMessage::PageDone { key } => {
+            let done =
+                CustomNotification::new("notifications/elicitation/complete", Some(json!({"elicitationId": key})));
+            peer.send_notification(ServerNotification::CustomNotification(done)).await
         }
         // The call has ended already, so nobody waits for the reply.
         CallerMessage::Ask { .. } => return,

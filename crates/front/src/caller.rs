@@ -33,9 +33,23 @@ pub(crate) type Answers = BTreeMap<String, Answer>;
 
 /// A message of a device to its caller while a call runs.
 pub(crate) enum CallerMessage {
-    Progress { progress: f64, total: Option<f64>, message: Option<String> },
-    Log { level: LogLevel, data: Value },
-    Ask { questions: Questions, reply: oneshot::Sender<Result<Answers, ToolError>> },
+    Progress {
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    },
+    Log {
+        level: LogLevel,
+        data: Value,
+    },
+    Ask {
+        questions: Questions,
+        reply: oneshot::Sender<Result<Answers, ToolError>>,
+    },
+    /// What the client opened an address for is done.
+    PageDone {
+        key: String,
+    },
 }
 
 /// Where a client declares its capabilities.
@@ -74,6 +88,8 @@ struct CallerState {
     /// Only for callers without a connection.
     rounds: Rounds,
     missing: Option<ClientCapabilities>,
+    /// The approvals whose page the client was asked over its connection to open.
+    pages: Vec<String>,
 }
 
 /// The numbers of the reports of one call. MCP requires each to be larger than the one before.
@@ -228,7 +244,10 @@ impl ClientCaller {
             rounds.consent.take()
         } else {
             let (reply, answers) = oneshot::channel();
-            let questions = Questions::from([(format!("{OWN_KEYS}{}", request.approval), question)]);
+            if matches!(request.way, ConsentWay::Page(_)) {
+                self.state().pages.push(request.approval.clone());
+            }
+            let questions = Questions::from([(own_key(&request.approval), question)]);
             self.push(CallerMessage::Ask { questions, reply });
             answers.await.ok().and_then(Result::ok).and_then(|answers| answers.into_values().next())
         };
@@ -275,6 +294,17 @@ impl ClientCaller {
 impl Caller for ClientCaller {
     fn consent<'a>(&'a self, request: &'a ConsentRequest) -> BoxFuture<'a, Consent> {
         Box::pin(self.ask_consent(request))
+    }
+
+    fn consent_ended(&self, approval: &str) {
+        let was_asked = {
+            let pages = &mut self.state().pages;
+            let place = pages.iter().position(|asked| asked == approval);
+            place.map(|place| pages.swap_remove(place)).is_some()
+        };
+        if was_asked {
+            self.push(CallerMessage::PageDone { key: own_key(approval) });
+        }
     }
 
     fn resumed_approval(&self) -> Option<String> {
@@ -352,6 +382,11 @@ impl Caller for ClientCaller {
             Err(ToolError::new(ErrorKind::InputRequired, "a question must be answered first"))
         })
     }
+}
+
+/// The key of the question about an approval, over a connection.
+fn own_key(approval: &str) -> String {
+    format!("{OWN_KEYS}{approval}")
 }
 
 /// Whether an answer has the form that its question needs; otherwise the question stays open.

@@ -79,15 +79,16 @@ impl ConsoleHost {
         ConsoleHost { gateway, is_tls, stopping, sign_in: front.sign_in.clone(), api, front: front.clone() }
     }
 
-    /// Answers a request of a caller that is authenticated: it counts as the caller's, and ends when the caller's token
-    /// is revoked.
+    /// Answers a request of a caller that is authenticated: it counts as the caller's, and ends with the session, or when
+    /// the caller's token is revoked.
     pub async fn serve<F: Future<Output = Response<Body>>>(
         &self,
         who: Arc<Principal>,
+        session: CancellationToken,
         request: Request,
         answer: impl FnOnce(Request) -> F,
     ) -> Response<Body> {
-        guard::serve_as(&self.front, who, request, answer).await
+        guard::serve_as(&self.front, who, Some(session), request, answer).await
     }
 
     /// Answers a request of `/api/v1` for somebody with this role.
@@ -161,7 +162,9 @@ pub(crate) async fn remove_person(
     let removed = change.record(&front, &who, || {
         may_manage_people(&front, &who)?;
         let removed = pages(&front)?.remove_person(&name)?;
-        front.gateway.forget_caller(&Principal::person(&removed.name));
+        let person = Principal::person(&removed.name);
+        front.gateway.forget_caller(&person);
+        front.gateway.end_leases(&person.id);
         Ok(removed)
     });
     if let Ok(person) = &removed {
@@ -173,13 +176,22 @@ pub(crate) async fn remove_person(
 /// Where only people decide about calls, only people say who they are; else a token would make itself one. The first
 /// who may decide are added with a token.
 fn may_manage_people(front: &FrontState, who: &Principal) -> Result<(), ToolError> {
-    let has_deciders = || front.console.as_deref().is_some_and(|pages| pages.people().iter().any(is_decider));
-    if !front.gateway.needs_passphrase() || who.kind == CallerKind::Person || !has_deciders() {
+    if !front.gateway.needs_passphrase() || who.kind == CallerKind::Person || !has_deciders(front) {
         return Ok(());
     }
     let message = "with `approvals = \"passphrase\"` people are managed by an administrator who signed in to the console \
                    with a passphrase";
     Err(ToolError::new(ErrorKind::PermissionDenied, message))
+}
+
+/// Whether a caller may agree to calls of its own. Somebody who showed a passphrase is the person whom the policy wants
+/// asked. Any program may hold a token, so somebody else is asked about its calls, as soon as there is somebody.
+pub(crate) fn may_confirm(front: &FrontState, who: &Principal) -> bool {
+    front.gateway.takes_decisions_of(who) && (who.kind == CallerKind::Person || !has_deciders(front))
+}
+
+fn has_deciders(front: &FrontState) -> bool {
+    front.console.as_deref().is_some_and(|pages| pages.people().iter().any(is_decider))
 }
 
 fn is_decider(person: &Person) -> bool {

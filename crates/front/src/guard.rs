@@ -14,6 +14,7 @@ use sinew_gateway::{Principal, Role};
 use sinew_signin::{ChallengeError, Refused};
 use sinew_tool::BoxFuture;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use crate::connection_places::ConnectionPlace;
 use crate::console::{PeerAddress, is_console_path};
@@ -262,7 +263,7 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
         request.extensions_mut().insert(expiry);
     }
     let mut is_served = false;
-    let served = serve_as(&guard.front, who, request, |request| {
+    let served = serve_as(&guard.front, who, None, request, |request| {
         is_served = true;
         next.run(request)
     });
@@ -273,10 +274,12 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
     response
 }
 
-/// Answers a request of an authenticated caller, within what the caller may use at once.
+/// Answers a request of an authenticated caller, within what the caller may use at once. The answer ends with the token of
+/// the caller, and with its session.
 pub(crate) async fn serve_as<F: Future<Output = Response<Body>>>(
     front: &FrontState,
     who: Arc<Principal>,
+    session: Option<CancellationToken>,
     mut request: Request,
     answer: impl FnOnce(Request) -> F,
 ) -> Response<Body> {
@@ -301,21 +304,28 @@ pub(crate) async fn serve_as<F: Future<Output = Response<Body>>>(
         }
     };
     let gateway = front.gateway.clone();
-    let end: Option<BoxFuture<'static, ()>> = match who.revocable {
-        true => Some(Box::pin(async move {
+    let can_end = session.is_some() || who.revocable;
+    let end: Option<BoxFuture<'static, ()>> = can_end.then(|| -> BoxFuture<'static, ()> {
+        Box::pin(async move {
             let expired = async {
                 match expiry {
                     Some(at) => sleep_until(at).await,
                     None => std::future::pending().await,
                 }
             };
+            let signed_out = async {
+                match &session {
+                    Some(session) => session.cancelled().await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 () = gateway.tokens().revoked(&who) => {}
                 () = expired => {}
+                () = signed_out => {}
             }
-        })),
-        false => None,
-    };
+        })
+    });
     counted_body::counted(response, &front.answers, end, connection_use).unwrap_or_else(|| too_many_answers(front))
 }
 

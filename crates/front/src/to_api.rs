@@ -246,7 +246,7 @@ fn effect_word(effect: Effect) -> &'static str {
     }
 }
 
-pub(crate) fn explained(explanation: CallExplanation) -> Explained {
+pub(crate) fn explained(explanation: CallExplanation, may_confirm: bool) -> Explained {
     let CallExplanation { effect, is_listed, decision } = explanation;
     let rule = |rule: sinew_policy::RuleReport| ExplainedRule {
         result: rule.result.text(),
@@ -256,6 +256,7 @@ pub(crate) fn explained(explanation: CallExplanation) -> Explained {
     Explained {
         verdict: decision.verdict.word().to_owned(),
         reason: decision.reason.text(),
+        may_confirm,
         listed: is_listed,
         rules: decision.rules.into_iter().map(rule).collect(),
         default: format!("{}, by {}", decision.fallback.0.word(), decision.fallback.1.text()),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use sinew_tool::FamilyName;
+use sinew_tool::{ErrorKind, FamilyName};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -138,7 +138,10 @@ pub(crate) struct EndedCall {
 impl EndedCall {
     pub(crate) fn of(row: &AuditRow, family: Option<FamilyName>) -> EndedCall {
         let class = CallClass { family, outcome: row.outcome, via: row.door };
-        let failure = (row.outcome != "ok").then(|| CallFailure {
+        // A call that waits for somebody did not fail.
+        let waits = [ErrorKind::ApprovalNeeded, ErrorKind::InputRequired].map(|kind| kind.row().error_type);
+        let has_failed = row.outcome != "ok" && !waits.contains(&row.outcome);
+        let failure = has_failed.then(|| CallFailure {
             at: row.at,
             principal: row.principal.clone(),
             device: row.device.as_ref().map(ToString::to_string),

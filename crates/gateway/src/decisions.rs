@@ -103,7 +103,7 @@ impl Gateway {
         if !denied && self.access().approvals.asker_of(id).is_some_and(|asker| asker == who.id) {
             let message = "this call was made with the same token or by the same person; somebody else approves it. Give \
                            clients tokens of their own (`sinew token new --client NAME`), or add a person with \
-                           `sinew people add NAME --role approver`";
+                           `sinew people add NAME --role approver` and approve it with `--as NAME`";
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
         }
         let Asking { request, on, args_digest, binding, .. } =

@@ -91,6 +91,9 @@ pub trait Caller: Send + Sync {
         Box::pin(std::future::ready(Consent::Waits))
     }
 
+    /// The approval that the client was asked about was decided, or is not needed any more.
+    fn consent_ended(&self, _approval: &str) {}
+
     /// The approval that the client was asked about when it made this call before.
     fn resumed_approval(&self) -> Option<String> {
         None

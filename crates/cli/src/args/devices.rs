@@ -344,7 +344,7 @@ pub struct CallArgs {
     #[arg(long, value_name = "PATH")]
     pub save: Option<PathBuf>,
 
-    /// Make the call without asking, where the policy wants a person to agree
+    /// Agree to the call where the policy asks a person; it counts as long as nobody else could be asked
     #[arg(long)]
     pub yes: bool,
 

@@ -5,7 +5,7 @@ use sinew_gateway::{Gateway, Principal, Request, Role};
 use sinew_tool::{DeviceEvent, ErrorKind, Outcome, Tool, ToolError, json};
 use tokio::task::JoinHandle;
 
-use crate::browser::{Echo, House, unlock};
+use crate::browser::{Browser, Echo, House, unlock};
 
 const HOSTILE: &str = "<script>alert(1)</script>\u{202e}\"'";
 
@@ -125,6 +125,38 @@ async fn with_passphrases_only_people_decide_and_say_who_people_are() {
 }
 
 #[tokio::test]
+async fn a_token_confirms_its_own_calls_only_while_nobody_else_could_decide() {
+    let rules = json!({"rules": [{"id": "doors", "tools": ["self.unlock"], "do": "ask", "ask": {"wait": 0}}]});
+    let house = House::with_policy(Default::default(), rules).await;
+    let desk = house.admin().await;
+    let confirmed = json!({"device": "lock", "tool": "self.unlock", "confirmed": true});
+    let explain = json!({"device": "lock", "tool": "self.unlock"});
+    let may_confirm = async |browser: &Browser| {
+        browser.post("api/v1/policy/explain", explain.clone()).await.json()["may_confirm"].clone()
+    };
+    assert_eq!(may_confirm(&desk).await, true);
+    assert_eq!(desk.post("api/v1/call", confirmed.clone()).await.status, StatusCode::OK);
+    // Somebody who only looks decides nothing.
+    house.person("vera", "viewer").await;
+    assert_eq!(desk.post("api/v1/call", confirmed.clone()).await.status, StatusCode::OK);
+
+    let ada = house.person("ada", "admin").await;
+    assert_eq!(may_confirm(&desk).await, false);
+    let waits = desk.post("api/v1/call", confirmed.clone()).await;
+    assert!(waits.status != StatusCode::OK && waits.text.contains("ApprovalNeeded"), "{}", waits.text);
+    let id = house.gateway.approval_requests()[0].id.clone();
+    let path = format!("api/v1/approvals/{id}");
+    assert_eq!(desk.post(&path, json!({"decision": "approve"})).await.status, StatusCode::FORBIDDEN);
+    assert_eq!(ada.post(&path, json!({"decision": "approve"})).await.status, StatusCode::OK);
+    assert_eq!(desk.post("api/v1/call", confirmed.clone()).await.status, StatusCode::OK);
+    // Whoever showed a passphrase is the person who is asked.
+    assert_eq!(may_confirm(&ada).await, true);
+    assert_eq!(ada.post("api/v1/call", confirmed.clone()).await.status, StatusCode::OK);
+    let asks = json!({"device": "lock", "tool": "self.unlock"});
+    assert!(ada.post("api/v1/call", asks).await.text.contains("ApprovalNeeded"));
+}
+
+#[tokio::test]
 async fn what_is_allowed_in_advance_is_listed_and_revoked_by_those_who_decide() {
     let house = House::new().await;
     let (viewer, approver) = (house.person("vera", "viewer").await, house.person("anton", "approver").await);
@@ -144,7 +176,7 @@ async fn what_is_allowed_in_advance_is_listed_and_revoked_by_those_who_decide() 
     let grants = viewer.get("api/v1/grants").await.json();
     assert_eq!((&grants["grants"][0]["id"], &grants["grants"][0]["by"]), (&json!(id), &json!("anton")), "{grants}");
     let revoke = format!("/console/api/v1/grants/{id}");
-    let remove = async |browser: &crate::browser::Browser| {
+    let remove = async |browser: &Browser| {
         browser.send("DELETE", &revoke, &[("origin", &browser.origin), ("x-sinew", "1")], "").await.status
     };
     assert_eq!(remove(&viewer).await, StatusCode::FORBIDDEN);

@@ -1,6 +1,7 @@
 //! Signing in and out, and what requests of other pages can do.
 
 use http::StatusCode;
+use http_body_util::BodyExt;
 use sinew_console::ConsoleSettings;
 use sinew_gateway::Role;
 use sinew_tool::json;
@@ -163,6 +164,66 @@ async fn pages_of_other_sites_and_ports_change_nothing() {
         .await;
     assert_eq!(login.status, StatusCode::FORBIDDEN, "nobody is signed in by a foreign page");
     assert_eq!(admin.post("api/v1/devices/lock/rename", json!({"name": "mine"})).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_and_ports_read_nothing_either() {
+    let house = House::new().await;
+    let admin = house.admin().await;
+    let own = admin.origin.as_str();
+    for path in ["/console/api/v1/devices", "/console/stream"] {
+        for headers in [
+            &[("sec-fetch-site", "same-site")][..],
+            &[("sec-fetch-site", "cross-site")],
+            &[("origin", "http://127.0.0.1:1")],
+            &[("origin", "null")],
+        ] {
+            let answer = admin.open("GET", path, headers, "").await;
+            assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{path} {headers:?}");
+            assert!(!answer.headers().contains_key("access-control-allow-origin"));
+        }
+        for headers in [&[("sec-fetch-site", "same-origin")][..], &[("sec-fetch-site", "none")], &[("origin", own)]] {
+            assert_eq!(admin.open("GET", path, headers, "").await.status(), StatusCode::OK, "{path} {headers:?}");
+        }
+    }
+    // A link on another page leads to a page, as links do.
+    let page = admin.send("GET", "/console/devices", &[("sec-fetch-site", "cross-site")], "").await;
+    assert_eq!(page.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn many_guesses_at_once_are_as_few_as_one_after_another() {
+    let house = House::new().await;
+    let browser = house.browser();
+    let guess = |number: usize| {
+        let browser = &browser;
+        async move { browser.sign_in(&[("name", "ada"), ("passphrase", &format!("a guess {number}"))]).await.status }
+    };
+    let answers = futures_util::future::join_all((0..20).map(guess)).await;
+    let tried = answers.iter().filter(|status| **status == StatusCode::UNAUTHORIZED).count();
+    let refused = answers.iter().filter(|status| **status == StatusCode::TOO_MANY_REQUESTS).count();
+    assert_eq!((tried, refused), (5, 15));
+}
+
+#[tokio::test]
+async fn somebody_who_is_removed_holds_no_device_and_waits_for_no_call() {
+    let house = House::new().await;
+    let (ada, admin) = (house.person("ada", "admin").await, house.admin().await);
+    assert_eq!(ada.post("api/v1/devices/lock/reserve", json!({"seconds": 3_600})).await.status, StatusCode::OK);
+    let lines = [("origin", ada.origin.as_str()), ("x-sinew", "1"), ("accept", "application/x-ndjson")];
+    let call = json!({"device": "lock", "tool": "self.unlock"}).to_string();
+    let mut answer = ada.open("POST", "/console/api/v1/call", &lines, &call).await.into_body();
+    let waits = answer.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert!(String::from_utf8_lossy(&waits).contains("self.unlock"), "{waits:?}");
+    let headers = [("origin", admin.origin.as_str()), ("x-sinew", "1")];
+    assert_eq!(admin.send("DELETE", "/console/api/v1/people/ada", &headers, "").await.status, StatusCode::OK);
+    while let Some(Ok(frame)) = answer.frame().await {
+        let line = frame.into_data().unwrap();
+        assert!(!String::from_utf8_lossy(&line).contains("error"), "it ends without an answer: {line:?}");
+    }
+    let devices = admin.get("api/v1/devices?search=lock").await.json();
+    assert!(devices["devices"][0].get("lease").is_none_or(serde_json::Value::is_null), "{devices}");
+    assert!(house.gateway.approval_requests().is_empty());
 }
 
 #[tokio::test]

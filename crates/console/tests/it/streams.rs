@@ -56,6 +56,24 @@ async fn a_page_learns_what_changed_and_continues_where_it_was() {
 }
 
 #[tokio::test]
+async fn a_page_learns_who_gets_and_loses_a_device() {
+    let house = House::new().await;
+    let admin = house.admin().await;
+    let mut stream = Stream::open(&admin, &[]).await;
+    stream.until("event: reset").await.unwrap();
+    for (change, body) in [
+        ("reserve", json!({"seconds": 60})),
+        ("release", json!({})),
+        ("reserve", json!({"seconds": 60})),
+        ("break-lease", json!({})),
+    ] {
+        let changed = admin.post(&format!("api/v1/devices/lock/{change}"), body).await;
+        assert_eq!(changed.status, StatusCode::OK, "{change}: {}", changed.text);
+        assert!(stream.until("\"leases\"").await.is_some(), "{change}");
+    }
+}
+
+#[tokio::test]
 async fn a_stream_ends_when_the_person_is_removed() {
     let house = House::new().await;
     let (ada, admin) = (house.person("ada", "viewer").await, house.admin().await);

@@ -129,6 +129,7 @@ async fn an_older_client_is_asked_over_its_connection() {
         let mut client = client(&server, json!({}));
         client.revision = "2025-11-25";
         client.initialize(json!({"elicitation": {"form": {}, "url": {}}})).await;
+        let mut notices = client.listen().await;
         let message = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "hi"}}});
         let mut stream = client.legacy_stream(message).await;
         let question = stream.find("elicitation/create").await;
@@ -137,6 +138,8 @@ async fn an_older_client_is_asked_over_its_connection() {
         assert_eq!(client.legacy_send(reply).await.status, 202);
         if by == "person" {
             decide(&server, ApprovalDecision::Deny);
+            let done = notices.find("notifications/elicitation/complete").await;
+            assert_eq!(done["params"], json!({"elicitationId": question["params"]["elicitationId"]}));
         }
         let last = loop {
             let message = stream.next().await.expect("an answer");

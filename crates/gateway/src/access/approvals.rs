@@ -210,6 +210,9 @@ impl CallApprovals {
                     decided = tokio::time::timeout_at(ends, decided.wait_for(Option::is_some)) => break decided,
                 }
             };
+            if decided.is_ok() && asking.question.is_some() {
+                caller.consent_ended(&id);
+            }
             match decided {
                 Ok(Ok(decision)) => {
                     if let Some((ApprovalDecision::Deny, by)) = &*decision {

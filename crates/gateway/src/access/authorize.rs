@@ -345,3 +345,21 @@ pub(super) fn unix_ms() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::principal::Role;
+
+    #[test]
+    fn a_call_waits_and_runs_for_less_time_than_clients_have() {
+        let who = Principal::new("model", Role::Client);
+        let seconds = |wanted, budget| patience(&who, Duration::from_secs(wanted), Duration::from_secs(budget)).as_secs();
+        assert_eq!(seconds(45, 5), 45);
+        for budget in [0, 10, 30, 54, 55, 60, 600] {
+            let held = seconds(600, budget);
+            assert!(held == 0 || held + budget <= 55, "{held} s and {budget} s");
+        }
+        assert_eq!((seconds(45, 30), seconds(45, 60)), (25, 0));
+    }
+}

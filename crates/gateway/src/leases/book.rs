@@ -90,7 +90,11 @@ pub(crate) enum Refusal {
 pub(crate) struct LeaseBook {
     devices: HashMap<DeviceId, DeviceLease>,
     broken: VecDeque<BrokenLease>,
+    changes: u64,
 }
+
+/// What is shown of a device: its lease, whether it was reserved, its last end, and how many wait.
+type ShownLease = (Option<(Arc<str>, bool, Instant)>, usize);
 
 struct DeviceLease {
     lease: Option<Lease>,
@@ -133,6 +137,28 @@ impl Lease {
 }
 
 impl LeaseBook {
+    /// Counts when somebody got a device, gave it back, lost it, or began to wait for it. The end of a lease is no change:
+    /// it is known before.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    fn shown(&self, device: &DeviceId) -> ShownLease {
+        let Some(state) = self.devices.get(device) else { return (None, 0) };
+        let lease = |lease: &Lease| (lease.id.clone(), lease.reason != Reason::Used, lease.latest);
+        (state.lease.as_ref().map(lease), state.queue.len())
+    }
+
+    /// Does what may change a device's lease.
+    fn watched<T>(&mut self, device: &DeviceId, work: impl FnOnce(&mut LeaseBook) -> T) -> T {
+        let before = self.shown(device);
+        let done = work(self);
+        if self.shown(device) != before {
+            self.changes += 1;
+        }
+        done
+    }
+
     /// Whether nobody has or waits for anything, so that no call needs to ask.
     pub(super) fn is_empty(&self) -> bool {
         self.devices.is_empty() && self.broken.is_empty()
@@ -140,6 +166,18 @@ impl LeaseBook {
 
     /// Reserves a device, or prolongs the reservation that the holder has: while others wait for it, only up to its bound.
     pub(super) fn reserve(
+        &mut self,
+        device: &DeviceId,
+        holder: &Holder,
+        purpose: &str,
+        time: LeaseTime,
+        new_id: impl FnOnce() -> Arc<str>,
+        now: Instant,
+    ) -> Result<Lease, Refusal> {
+        self.watched(device, |book| book.take(device, holder, purpose, time, new_id, now))
+    }
+
+    fn take(
         &mut self,
         device: &DeviceId,
         holder: &Holder,
@@ -203,6 +241,17 @@ impl LeaseBook {
         new_id: impl FnOnce() -> Arc<str>,
         now: Instant,
     ) -> Result<Option<Arc<str>>, Refusal> {
+        self.watched(device, |book| book.enter(device, user, keep, new_id, now))
+    }
+
+    fn enter(
+        &mut self,
+        device: &DeviceId,
+        user: DeviceUser<'_>,
+        keep: Option<Duration>,
+        new_id: impl FnOnce() -> Arc<str>,
+        now: Instant,
+    ) -> Result<Option<Arc<str>>, Refusal> {
         self.tell_broken(|device_of, lease| device_of == device && lease.holder.is(user, &lease.id), now)?;
         self.settle(device, now);
         if keep.is_none() && !self.devices.contains_key(device) {
@@ -243,6 +292,7 @@ impl LeaseBook {
         let Some(state) = self.devices.get_mut(device) else { return false };
         state.queue.retain(|place| place.holder.who.id != user.who.id || place.holder.run.is_some());
         let is_his = |lease: &mut Lease| lease.holder.is(user, &lease.id);
+        self.changes += 1;
         if state.lease.take_if(is_his).is_none() {
             return false;
         }
@@ -254,6 +304,7 @@ impl LeaseBook {
     pub(super) fn leave_queue(&mut self, device: &DeviceId, holder: &Holder) {
         if let Some(state) = self.devices.get_mut(device) {
             state.queue.retain(|place| !place.holder.same(holder));
+            self.changes += 1;
         }
     }
 
@@ -275,6 +326,7 @@ impl LeaseBook {
             state.lease = None;
             return None;
         };
+        self.changes += 1;
         let (device, by) = (device.clone(), by.name.as_str().into());
         self.broken.push_back(BrokenLease { device, lease: lease.clone(), by, at: now });
         let more = self.broken.len().saturating_sub(MAX_BROKEN);
@@ -284,6 +336,7 @@ impl LeaseBook {
 
     /// Ends all leases of a token.
     pub(super) fn drop_holder(&mut self, principal: &str, now: Instant) {
+        self.changes += 1;
         for state in self.devices.values_mut() {
             state.queue.retain(|place| place.holder.who.id != principal);
             if state.lease.take_if(|lease| lease.holder.who.id == principal).is_some() {

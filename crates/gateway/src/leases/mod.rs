@@ -5,6 +5,7 @@
 
 mod book;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -89,6 +90,35 @@ pub(crate) struct Leases {
     book: Mutex<LeaseBook>,
     /// Counts the ends of leases.
     freed: watch::Sender<u64>,
+    /// The changes of the book, for those who show it.
+    changes: watch::Sender<u64>,
+}
+
+/// The book, in the hands of one caller. Those who show it are told of changes when it is put down.
+struct OpenBook<'a> {
+    leases: &'a Leases,
+    book: MutexGuard<'a, LeaseBook>,
+}
+
+impl Deref for OpenBook<'_> {
+    type Target = LeaseBook;
+
+    fn deref(&self) -> &LeaseBook {
+        &self.book
+    }
+}
+
+impl DerefMut for OpenBook<'_> {
+    fn deref_mut(&mut self) -> &mut LeaseBook {
+        &mut self.book
+    }
+}
+
+impl Drop for OpenBook<'_> {
+    fn drop(&mut self) {
+        let now = self.book.changes();
+        self.leases.changes.send_if_modified(|told| std::mem::replace(told, now) != now);
+    }
 }
 
 /// A call that changes something, on a device that its caller has. Dropping it ends the use.
@@ -122,11 +152,11 @@ impl Drop for DeviceUse {
 
 impl Leases {
     pub(crate) fn new() -> Leases {
-        Leases { book: Mutex::default(), freed: watch::Sender::new(0) }
+        Leases { book: Mutex::default(), freed: watch::Sender::new(0), changes: watch::Sender::new(0) }
     }
 
-    fn book(&self) -> MutexGuard<'_, LeaseBook> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn book(&self) -> OpenBook<'_> {
+        OpenBook { leases: self, book: self.book.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
     fn tell_freed(&self) {
@@ -239,6 +269,12 @@ impl Gateway {
     pub fn end_leases(&self, principal: &str) {
         self.leases().book().drop_holder(principal, Instant::now());
         self.leases().tell_freed();
+    }
+
+    /// Changes whenever somebody gets a device, gives it back, loses it, or begins to wait for it. The end of a lease is
+    /// in its view already.
+    pub fn lease_changes(&self) -> watch::Receiver<u64> {
+        self.leases().changes.subscribe()
     }
 
     /// Who has a device now.

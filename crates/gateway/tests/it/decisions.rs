@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sinew_gateway::{AccessSettings, ApprovalDecision, Gateway, GrantReach, Principal, Request, Role, Settings};
+use sinew_gateway::{
+    AccessSettings, ApprovalDecision, Gateway, GrantReach, Principal, Request, Reservation, Role, Settings,
+};
 use sinew_tool::settings::Setting;
 use sinew_tool::{
     BoxFuture, Caller, Consent, ConsentRequest, ConsentWay, Effect, ErrorKind, LogLevel, Outcome, Question, Silent,
@@ -72,6 +74,32 @@ async fn nobody_approves_a_call_of_their_own() {
     }
     let id = ask(&gateway, &admin(), UNLOCK, 1).await;
     decide(&gateway, &admin(), &id, ApprovalDecision::Deny).unwrap();
+}
+
+#[tokio::test]
+async fn a_call_that_waits_holds_neither_the_queue_nor_a_lease_of_its_device() {
+    let rules = json!({"rules": [{"id": "door", "tools": [UNLOCK], "do": "ask", "ask": {"wait": 45}}]});
+    let settings = Settings { access: access(rules), open_calls: 1, ..Settings::default() };
+    let gateway = Gateway::open(settings).unwrap();
+    join_door(&gateway);
+    let mut changes = gateway.approval_changes();
+    let waits = tokio::spawn({
+        let gateway = gateway.clone();
+        async move { call(&gateway, &client(), UNLOCK, 1).await }
+    });
+    while gateway.approval_requests().is_empty() {
+        changes.changed().await.unwrap();
+    }
+    let other = Principal::new("other", Role::Client);
+    // With one place in the queue and no patience for a lease, these would fail.
+    call(&gateway, &other, DIM, 1).await.unwrap();
+    let wish = Reservation { device: DOOR.to_owned(), time: Duration::from_secs(60), ..Reservation::default() };
+    gateway.reserve(&other, wish).await.unwrap();
+    assert_eq!(gateway.approval_requests().len(), 1, "it waits still");
+    assert!(gateway.release(&other, DOOR).unwrap());
+    let id = gateway.approval_requests()[0].id.clone();
+    decide(&gateway, &admin(), &id, ApprovalDecision::Once).unwrap();
+    waits.await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,8 +15,8 @@ use crate::terminal::{Printer, ask, clean, interject};
 /// More lines of arguments would push the question off a small screen.
 const MOST_LINES: usize = 16;
 
-/// Asks on the terminal where the policy wants a person to agree. Only administrators can agree to their own calls; for
-/// others the gateway asks somebody else.
+/// Asks on the terminal where the policy wants a person to agree and the caller may; otherwise the gateway asks somebody
+/// else.
 pub async fn confirm(
     client: &mut GatewayClient,
     args: &CallArgs,
@@ -32,7 +32,7 @@ pub async fn confirm(
     let Ok(explained) = client.post::<Explained>("/api/v1/policy/explain", &request).await else {
         return Ok(false);
     };
-    if explained.verdict != "ask" {
+    if explained.verdict != "ask" || !explained.may_confirm {
         return Ok(false);
     }
     let (tool, device, reason) = (clean(&args.tool), clean(&args.device), clean(&explained.reason));
@@ -66,7 +66,7 @@ impl Announced {
         if self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone()) {
             interject(&format!(
                 "{tool} on {device} waits for approval ({reason}). In another terminal, `sinew approvals approve {id}` \
-                 approves it and `sinew approvals deny {id}` denies it."
+                 approves it (with `--as NAME` if your own token made the call) and `sinew approvals deny {id}` denies it."
             ));
         }
     }
