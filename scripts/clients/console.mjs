@@ -290,7 +290,7 @@ await check("console", "what hostile devices and callers write is inert on every
   const html = `<script>document.title='pwned'</script><img src=x onerror="document.title='pwned'">\u202e`;
   const strange = await fetch(`${process.env.SINEW_DEVICES_URL.replace("ws:", "http:").replace(/(:\/\/[^/]+).*/, "$1")}/xiaozhi/ota/`, { method: "POST", headers: { "Device-Id": "02:00:00:00:66:66", "Client-Id": "5f2a1c00-0000-4000-8000-000000006666", "Content-Type": "application/json" }, body: JSON.stringify({ application: { name: html, version: html }, board: { type: html, name: html, mac: "02:00:00:00:66:66" } }) });
   assert.ok(strange.ok, await strange.text());
-  const denied = callAsClient("evil", "attack1", `${"x".repeat(10)}=${html.replaceAll("\u202e", "")}`);
+  const denied = fetch(`${gateway.url}/api/v1/call`, { method: "POST", headers: { Authorization: `Bearer ${gateway.token}`, "Content-Type": "application/json" }, body: JSON.stringify({ device: "evil", tool: "attack1", arguments: { [`${html}\u200b`]: html } }) }).then((answer) => answer.status);
   const failed = await callAsClient("evil", html.replaceAll("\u202e", ""));
   assert.notEqual(failed, 0);
   const { id } = await waitingCall();
@@ -300,12 +300,12 @@ await check("console", "what hostile devices and callers write is inert on every
     await page.waitForFunction(() => !document.querySelector("#content > .quiet:only-child"));
     if (name === "waiting") await page.getByText("<script>").first().waitFor();
     if (name.startsWith("approval")) await page.getByText("<script>").first().waitFor();
-    assert.equal(await page.locator("main script, main iframe, main object, main [onerror], main [onclick], main img:not([src^='blob:'])").count(), 0, name);
+    assert.equal(await page.locator("main script, main iframe, main object, main [onerror], main [onclick], main img[src]:not([src^='blob:'])").count(), 0, name);
     assert.ok(!(await page.title()).includes("pwned"), name);
     assert.ok(!(await page.locator("body").innerText()).includes("\u202e"), `${name} turns the text around`);
   }
   run("approvals", "deny", id);
-  assert.equal(await denied, 77);
+  assert.equal(await denied, 403);
   // What does not exist was asked for.
   assert.deepEqual(errors.splice(0).filter((text) => !/^Failed to load resource: .*4\d\d/.test(text)), []);
 });

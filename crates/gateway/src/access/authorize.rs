@@ -354,7 +354,8 @@ mod tests {
     #[test]
     fn a_call_waits_and_runs_for_less_time_than_clients_have() {
         let who = Principal::new("model", Role::Client);
-        let seconds = |wanted, budget| patience(&who, Duration::from_secs(wanted), Duration::from_secs(budget)).as_secs();
+        let seconds =
+            |wanted, budget| patience(&who, Duration::from_secs(wanted), Duration::from_secs(budget)).as_secs();
         assert_eq!(seconds(45, 5), 45);
         for budget in [0, 10, 30, 54, 55, 60, 600] {
             let held = seconds(600, budget);
