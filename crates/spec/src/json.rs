@@ -176,18 +176,25 @@ impl JsonNode {
     }
 }
 
-/// The bytes of a string that cannot be copied as they are.
-pub(crate) const ENDS_PLAIN: [bool; 256] = {
-    let mut ends = [false; 256];
-    let mut control = 0;
-    while control < 0x20 {
-        ends[control] = true;
-        control += 1;
+/// How many bytes of a string can be copied as they are: up to a quote, a backslash or a control character. Eight bytes
+/// are looked at together, since most of a text in JSON is strings.
+pub(crate) fn plain_length(bytes: &[u8]) -> usize {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    // The highest bit of the first byte that is below `least`; bytes after it may be marked wrongly.
+    let below = |word: u64, least: u64| word.wrapping_sub(EACH * least) & !word & (EACH << 7);
+    let mut at = 0;
+    while let Some(eight) = bytes[at..].first_chunk::<8>() {
+        let word = u64::from_le_bytes(*eight);
+        let is = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
+        let ends = below(word, 0x20) | is(b'"') | is(b'\\');
+        if ends != 0 {
+            return at + ends.trailing_zeros() as usize / 8;
+        }
+        at += 8;
     }
-    ends[b'"' as usize] = true;
-    ends[b'\\' as usize] = true;
-    ends
-};
+    let is_plain = |byte: &&u8| **byte >= 0x20 && !matches!(**byte, b'"' | b'\\');
+    at + bytes[at..].iter().take_while(is_plain).count()
+}
 
 struct JsonReader<'a> {
     text: &'a str,
@@ -371,7 +378,7 @@ impl<'a> JsonReader<'a> {
         let mut at = open + 1;
         let mut is_plain = true;
         loop {
-            at += bytes.get(at..).unwrap_or_default().iter().take_while(|byte| !ENDS_PLAIN[**byte as usize]).count();
+            at += plain_length(bytes.get(at..).unwrap_or_default());
             let Some(byte) = bytes.get(at) else { break };
             match byte {
                 b'"' => {
@@ -499,6 +506,19 @@ mod tests {
     fn depth_is_bounded() {
         let deep = "[".repeat(100_000);
         assert!(fault(&deep).message.contains("deeper"));
+    }
+
+    #[test]
+    fn the_plain_part_of_a_string_ends_where_it_should() {
+        let plain = "é !#[]~\u{7f}\u{80}日本 and more of it";
+        for end in ["\"", "\\", "\n", "\0", "\u{1f}", "\"\n\\"] {
+            for start in 0..plain.len() {
+                let text = [&plain.as_bytes()[start..], end.as_bytes(), b"\"x"].concat();
+                assert_eq!(plain_length(&text), plain.len() - start, "{start} {end:?}");
+            }
+        }
+        assert_eq!(plain_length(plain.as_bytes()), plain.len());
+        assert_eq!(plain_length(b""), 0);
     }
 
     #[test]

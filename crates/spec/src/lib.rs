@@ -29,4 +29,4 @@ pub mod read;
 mod schema;
 
 pub use model::{Example, Idempotent, Section, ToolSpecification};
-pub use read::{Dialect, Document, Format};
+pub use read::{Document, Format, ListDetail};

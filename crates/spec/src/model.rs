@@ -245,23 +245,48 @@ pub(crate) fn no_arguments() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-/// The error codes that a text lists: code or bold type at the start of an item or a table row.
+/// The error codes that a text lists: at the start of an item, a table row or a line, in code or bold type, or by
+/// themselves before a colon or a dash if they are written as codes are.
 pub(crate) fn error_codes(text: &str) -> Vec<String> {
     const FIELDS: &[&str] =
-        &["error", "error_type", "error_message", "error_details", "status", "error_code", "message"];
+        &["error", "error_type", "error_message", "error_details", "status", "error_code", "message", "code", "note", "todo", "tbd", "fixme", "warning",
+        "json", "http", "api"];
     let code = |line: &str| {
-        let body = line.trim_start_matches(|c: char| c.is_whitespace() || c.is_ascii_digit() || "-*+|.)>".contains(c));
-        let mark = if body.len() < line.trim_start().len() || body.starts_with('`') { body } else { return None };
-        let word = mark.trim_start_matches(['`', '*', '"']);
-        let end =
+        let line = line.trim_start();
+        let body = line.trim_start_matches(|c: char| c.is_whitespace() || "-*+|>".contains(c));
+        let body = ["<li>", "<td>", "<dt>"].iter().find_map(|tag| body.strip_prefix(tag)).unwrap_or(body);
+        let body = unnumbered(body.strip_prefix("<code>").map_or(body, |_| &body[5..])).trim_start();
+        let is_item = body.len() < line.len();
+        let word = body.trim_start_matches(['`', '*', '"', '>', '[']);
+        let is_marked = word.len() < body.len();
+        let name_end =
             word.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))).unwrap_or(word.len());
-        let (name, after) = word.split_at(end);
-        let marked = mark.len() > word.len() && after.starts_with(['`', '*', '"']);
-        let shaped = name.contains('_') || name.chars().skip(1).any(|c| c.is_ascii_uppercase());
-        (marked && shaped && !FIELDS.contains(&name.to_lowercase().as_str())).then(|| name.to_owned())
+        let name = word[..name_end].trim_end_matches(['.', '-']);
+        let after = &word[name.len()..];
+        let closed = after.trim_start_matches(['`', '*', '"', ']', '<', '/']);
+        let is_closed = closed.len() < after.len() || after.starts_with(':');
+        let is_followed = [":", " -", " –", " —", " |", "|", " =>", " →"].iter().any(|mark| closed.starts_with(mark));
+        let is_number = name.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit()) && name.len() >= 3;
+        let is_shaped = name.contains('_') || is_number || name.chars().skip(1).any(|c| c.is_ascii_uppercase());
+        let is_code = match (is_marked && is_closed, is_item) {
+            // A word in code is a code where something explains it.
+            (true, true) => is_shaped || body.starts_with('`') && (name.contains('-') || is_followed && name.len() > 2),
+            (true, false) => is_shaped && body.starts_with('`'),
+            (false, _) => is_shaped && is_followed && !is_marked,
+        };
+        (is_code && !FIELDS.contains(&name.to_lowercase().as_str())).then(|| name.to_owned())
     };
     // So that the asterisks of bold type are not taken for bullets.
     text.replace("**", "`").lines().filter_map(code).collect()
+}
+
+/// An item without its number: `1. x`, `2) x`. `404: x` begins with a code.
+fn unnumbered(item: &str) -> &str {
+    let rest = item.trim_start_matches(|c: char| c.is_ascii_digit());
+    match rest.strip_prefix(['.', ')']) {
+        Some(rest) if rest.starts_with(' ') => rest,
+        _ => item,
+    }
 }
 
 /// A semantic version as people write it: `1.2.3`, `v1.2.3`, `1.2`, `1`.
@@ -280,25 +305,43 @@ pub(crate) fn read_version(text: &str) -> Option<Version> {
 fn read_idempotency(text: &str) -> Option<Idempotent> {
     let plain = text.replace(['*', '`', '_'], "").to_lowercase();
     let stated = plain.lines().find_map(|line| {
-        let line = line.trim_start_matches(['-', ' ', '+']);
-        line.strip_prefix("idempotent").map(|rest| rest.trim_start_matches([':', ' ', '-', '–', '—']).to_owned())
+        let line = line.trim_start_matches(['-', ' ', '+', '>']);
+        let line = line.strip_prefix("is ").unwrap_or(line);
+        line.strip_prefix("idempotent?").or_else(|| line.strip_prefix("idempotent")).map(|rest| rest.trim_start_matches([':', ' ', '-', '–', '—']).to_owned())
     });
     let answer = stated.unwrap_or_else(|| plain.trim().to_owned());
     let word = answer.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let is_unsure = ["probably", "presumably", "maybe", "perhaps", "hopefully", "should be", "i think", "not sure"]
+        .iter()
+        .any(|doubt| answer.contains(doubt));
     match word {
+        _ if is_unsure => Some(Idempotent::Sometimes),
+        _ if answer.starts_with(['✓', '✔', '✅']) => Some(Idempotent::Yes),
+        _ if answer.starts_with(['✗', '✘', '❌']) => Some(Idempotent::No),
         "yes" | "no" if answer.starts_with("yes and no") || answer.starts_with("no and yes") => {
             Some(Idempotent::Sometimes)
         }
         // The blank form offers its choices: `Yes/No/Partially`.
         "yes" if answer.starts_with("yes/no") => None,
         "yes" | "true" if answer.contains(" if ") && answer.contains(" no") => Some(Idempotent::Sometimes),
-        "yes" | "true" => Some(Idempotent::Yes),
-        "no" | "not" | "false" | "never" => Some(Idempotent::No),
+        "yes" | "true" | "y" | "always" | "fully" => Some(Idempotent::Yes),
+        "no" | "not" | "false" | "never" | "n" | "non" | "nonidempotent" => Some(Idempotent::No),
         "partially" | "partly" | "conditional" | "conditionally" | "depends" | "sometimes" | "mostly" | "usually"
         | "varies" => Some(Idempotent::Sometimes),
         "generally" | "typically" if answer.contains(" no") => Some(Idempotent::No),
         "generally" | "typically" => Some(Idempotent::Sometimes),
-        _ if plain.contains("not idempotent") || plain.contains("isn't idempotent") => Some(Idempotent::No),
+        _ if ["not idempotent", "isn't idempotent", "non-idempotent", "nonidempotent", "not be retried", "unsafe to retry"]
+            .iter()
+            .any(|says| plain.contains(says)) =>
+        {
+            Some(Idempotent::No)
+        }
+        _ if ["safe to retry", "safely retried", "safe to repeat", "safe to call again", "safely be retried", "safely be repeated"]
+            .iter()
+            .any(|says| plain.contains(says)) =>
+        {
+            Some(Idempotent::Yes)
+        }
         _ if plain.contains("is idempotent") || plain.contains("are idempotent") => Some(Idempotent::Yes),
         _ => effect_of_repeating(&plain),
     }
@@ -368,6 +411,14 @@ mod tests {
             ("This tool is not idempotent.", Some(No)),
             ("The tool is idempotent.", Some(Yes)),
             ("Yes.", Some(Yes)),
+            ("- **Idempotent**: ✅", Some(Yes)),
+            ("- **Idempotent?** No, it sends again.", Some(No)),
+            ("- **Idempotent**: Non-idempotent", Some(No)),
+            ("- **Idempotent**: Y", Some(Yes)),
+            ("- **Idempotent**: Yes, probably", Some(Sometimes)),
+            ("It should be idempotent.", Some(Sometimes)),
+            ("It is safe to retry.", Some(Yes)),
+            ("Calls must not be retried.", Some(No)),
             ("See the general notes.", None),
             ("Calling it twice has the same effect as calling it once.", Some(Yes)),
             ("A repeated call changes nothing.", Some(Yes)),
@@ -381,9 +432,21 @@ mod tests {
 
     #[test]
     fn error_codes_are_found_in_lists_and_tables() {
-        let text =
-            "- `FileNotFound`: none.\n* **ValidationError** - bad\n| `IO_ERROR` | disk |\n1. `status`: x\nplain `Word`";
-        assert_eq!(error_codes(text), ["FileNotFound", "ValidationError", "IO_ERROR"]);
+        for (text, codes) in [
+            (
+                "- `FileNotFound`: none.\n* **ValidationError** - bad\n| `IO_ERROR` | disk |\n1. `status`: x\nplain `Word`",
+                &["FileNotFound", "ValidationError", "IO_ERROR"][..],
+            ),
+            ("- FileNotFound: none.\n- ENOENT – no such file\n- Note: see the log", &["FileNotFound", "ENOENT"]),
+            ("- 404: no such file\n- -32602: wrong arguments\n1. 500 - broken", &["404", "32602", "500"]),
+            ("- **FileNotFound:** none\n2) `timeout`: no answer", &["FileNotFound", "timeout"]),
+            ("| not-found | gone |\n| `not-found` | gone |", &["not-found"]),
+            ("<li><code>DiskFull</code>: no room</li>", &["DiskFull"]),
+            ("The OpenAPI server - or another one - fails.", &[]),
+            ("A call fails if the file is gone.\n- The file is gone: try another.", &[]),
+        ] {
+            assert_eq!(error_codes(text), codes, "{text}");
+        }
     }
 
     #[test]

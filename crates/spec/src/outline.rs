@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
-use crate::json::{ENDS_PLAIN, MAX_DEPTH};
+use crate::json::{MAX_DEPTH, plain_length};
 
 /// The outline of one strict JSON value.
 pub(crate) struct Outline<'a> {
@@ -79,8 +79,21 @@ impl<'a> OutlineNode<'a> {
     }
 
     pub(crate) fn to_value(self) -> Option<Value> {
-        // The text is strict JSON, as its outline was made.
-        serde_json::from_str(self.text()).ok()
+        if self.is_object() {
+            let mut members = Map::with_capacity(self.members().count());
+            for (key, member) in self.members() {
+                members.insert(key.to_owned(), member.to_value()?);
+            }
+            return Some(Value::Object(members));
+        }
+        if self.is_array() {
+            return self.items().map(OutlineNode::to_value).collect::<Option<_>>().map(Value::Array);
+        }
+        match self.as_plain_str() {
+            Some(text) => Some(Value::String(text.to_owned())),
+            // The text is strict JSON, as its outline was made.
+            None => serde_json::from_str(self.text()).ok(),
+        }
     }
 
     /// Whether there is a reference to another schema inside.
@@ -209,8 +222,8 @@ impl<'a> Scanner<'a> {
             return None;
         }
         loop {
-            at += bytes[at..].iter().position(|byte| ENDS_PLAIN[*byte as usize])?;
-            match bytes[at] {
+            at += plain_length(&bytes[at..]);
+            match bytes.get(at)? {
                 b'"' => break,
                 b'\\' if at + 2 < bytes.len() => {
                     is_plain = false;

@@ -73,7 +73,7 @@ fn a_new_form_is_unfilled_and_nothing_else() {
 }
 
 #[test]
-fn a_good_document_is_clean_and_a_broken_one_is_shown_in_every_dialect() {
+fn a_good_document_is_clean_and_a_broken_one_is_shown_in_every_format() {
     let desk = Desk::new();
     desk.put("good.md", case("read_file.md"));
     desk.put("bad.md", case("broken.md"));

@@ -1,12 +1,12 @@
-//! What two documents in different formats or dialects can both state. A document of eight sections says more than a tool list, and
-//! a list of an app or of a board less than one of a server; what only one of them can say is no change.
+//! What two documents from different sources can both state. A document of eight sections says more than a
+//! tool list, and a list of an app or of a board less than one of a server; what only one of them can say is no change.
 
 use std::borrow::Cow;
 
 use sinew_tool::{Audience, Hints};
 
 use crate::model::ToolSpecification;
-use crate::read::{Dialect, Document, Format};
+use crate::read::{Document, Format, ListDetail};
 
 #[derive(Clone, Copy)]
 pub(super) struct Carried {
@@ -20,15 +20,14 @@ pub(super) struct Carried {
 
 impl Carried {
     pub(super) fn by(old: &Document, new: &Document) -> Carried {
-        let is_short = old.dialect != new.dialect && [old, new].iter().any(|side| side.dialect == Dialect::Short);
-        if old.format == new.format && !is_short {
+        if old.format == new.format && old.detail.is_comparable_with(new.detail) {
             return Carried { sections: true, output: true, hints: true, title: true, version: true };
         }
         let lists = [old, new].into_iter().filter(|document| document.format != Format::Markdown);
         let sides: Vec<&Document> = lists.collect();
-        // What no tool of a list states, its dialect may have no member for.
+        // What no tool of a list states, its source may have no member for.
         let carried = |states: fn(&ToolSpecification) -> bool| sides.iter().all(|side| side.tools.iter().any(states));
-        let is_complete = sides.iter().all(|side| side.dialect == Dialect::Complete);
+        let is_complete = sides.iter().all(|side| side.detail == ListDetail::Complete);
         Carried {
             sections: false,
             output: is_complete || carried(|spec| spec.output.is_some()),

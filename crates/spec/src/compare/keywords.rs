@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 use sinew_tool::Digest;
 use sinew_tool::text::clip;
 
@@ -153,9 +153,12 @@ fn unevaluated<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
 }
 
 pub(super) fn get<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
+    member(schema.as_object()?, key)
+}
+
+pub(super) fn member<'a>(members: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     /// Up to here looking at every key is faster than hashing one, and comparing is mostly this.
     const FEW: usize = 16;
-    let members = schema.as_object()?;
     match members.len() {
         0..=FEW => members.iter().find(|(own, _)| *own == key).map(|(_, value)| value),
         _ => members.get(key),

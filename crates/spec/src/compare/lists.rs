@@ -53,73 +53,114 @@ fn pair<'a>(old: OutlineNode<'_>, new: OutlineNode<'_>) -> Option<SubjectPair<'a
     if old.text() == new.text() {
         return Some(None);
     }
-    let entries = if old.refers() || new.refers() {
-        (old.to_value(), new.to_value())
-    } else {
-        (differing(old, new, entry_part), differing(new, old, entry_part))
-    };
-    Some(Some((subject(entries.0)?, subject(entries.1)?)))
+    let (one, two) =
+        if old.refers() || new.refers() { wholes(old, new)? } else { differing(old, new, entry_part)? };
+    Some(Some((subject(Some(one))?, subject(Some(two))?)))
 }
 
-/// What is read of a member: nothing where it is left out. `None` if it cannot be read.
-type MemberReading = Option<Option<Value>>;
+/// Both versions of a value.
+type Versions = (Value, Value);
 
-/// An object whose members are read by `part`, which also gets the member of the same name in the other version.
+fn wholes(old: OutlineNode<'_>, new: OutlineNode<'_>) -> Option<Versions> {
+    Some((old.to_value()?, new.to_value()?))
+}
+
+/// Two objects, of which `part` reads the members that both have: neither where nothing is to be compared.
 fn differing(
-    object: OutlineNode<'_>,
-    other: OutlineNode<'_>,
-    part: fn(&str, OutlineNode<'_>, OutlineNode<'_>) -> MemberReading,
-) -> Option<Value> {
-    // Asked of both, so that both versions are read in the same way.
-    let has_many = |object: OutlineNode<'_>| object.members().nth(MAX_MEMBERS).is_some();
-    if has_many(object) || has_many(other) || !object.is_object() || !other.is_object() {
-        return object.to_value();
+    old: OutlineNode<'_>,
+    new: OutlineNode<'_>,
+    part: fn(&str, OutlineNode<'_>, OutlineNode<'_>) -> Option<Option<Versions>>,
+) -> Option<Versions> {
+    let (ones, twos): (Vec<_>, Vec<_>) = (old.members().collect(), new.members().collect());
+    if !old.is_object() || !new.is_object() || ones.len().max(twos.len()) > MAX_MEMBERS {
+        return wholes(old, new);
     }
-    let others: Vec<_> = other.members().collect();
-    let mut read = Map::new();
-    for (index, (key, member)) in object.members().enumerate() {
-        // Most members have the same place in both.
-        let twin = others.get(index).filter(|(name, _)| *name == key);
-        let twin = twin.or_else(|| others.iter().find(|(name, _)| *name == key));
-        let value = match twin {
-            Some((_, twin)) => part(key, member, *twin)?,
-            None => Some(member.to_value()?),
-        };
-        if let Some(value) = value {
-            read.insert(key.to_owned(), value);
+    let (mut before, mut after) = (Map::with_capacity(ones.len()), Map::with_capacity(twos.len()));
+    for (index, (key, one)) in ones.iter().enumerate() {
+        match twin(&twos, index, key) {
+            Some(two) => {
+                if let Some((one, two)) = part(key, *one, two)? {
+                    before.insert((*key).to_owned(), one);
+                    after.insert((*key).to_owned(), two);
+                }
+            }
+            None => {
+                before.insert((*key).to_owned(), one.to_value()?);
+            }
         }
     }
-    Some(Value::Object(read))
-}
-
-fn entry_part(key: &str, part: OutlineNode<'_>, twin: OutlineNode<'_>) -> MemberReading {
-    let value = match key {
-        "inputSchema" | "outputSchema" | "parameters" if part.is_object() && part.text() == twin.text() => {
-            Some(Value::Object(Map::new()))
+    for (index, (key, two)) in twos.iter().enumerate() {
+        if twin(&ones, index, key).is_none() {
+            after.insert((*key).to_owned(), two.to_value()?);
         }
-        "inputSchema" | "outputSchema" | "parameters" => schema(part, twin),
-        _ => part.to_value(),
-    };
-    value.map(Some)
+    }
+    Some((Value::Object(before), Value::Object(after)))
 }
 
-/// A schema in which members that are the same text in the other version accept everything, without titles,
-/// descriptions and examples that are the same.
-fn schema(part: OutlineNode<'_>, twin: OutlineNode<'_>) -> Option<Value> {
+/// The member of the other version; most have the same place in both.
+fn twin<'a>(others: &[(&str, OutlineNode<'a>)], index: usize, key: &str) -> Option<OutlineNode<'a>> {
+    let there = others.get(index).filter(|(name, _)| *name == key);
+    there.or_else(|| others.iter().find(|(name, _)| *name == key)).map(|(_, node)| *node)
+}
+
+fn entry_part(key: &str, old: OutlineNode<'_>, new: OutlineNode<'_>) -> Option<Option<Versions>> {
+    let empty = || Value::Object(Map::new());
+    match key {
+        "inputSchema" | "outputSchema" | "parameters" if is_same(old, new) => Some((empty(), empty())),
+        "inputSchema" | "outputSchema" | "parameters" => schema(old, new),
+        _ => wholes(old, new),
+    }
+    .map(Some)
+}
+
+/// Two versions of a schema without titles, descriptions and examples that are the same text, and in which members
+/// that are the same accept everything. Where no other member came or went, those are left out.
+fn schema(old: OutlineNode<'_>, new: OutlineNode<'_>) -> Option<Versions> {
     let is_separate = |schema: OutlineNode<'_>| {
         let is_alone = |key| matches!(key, "type" | "properties" | "required" | "additionalProperties" | "items");
         schema.members().all(|(key, _)| is_alone(key) || is_annotation(key))
     };
-    if !(is_separate(part) && is_separate(twin)) {
-        return part.to_value();
+    if !(is_separate(old) && is_separate(new)) {
+        return wholes(old, new);
     }
-    differing(part, twin, |key, part, twin| match key {
-        "properties" => differing(part, twin, |_, part, twin| match part.is_object() && part.text() == twin.text() {
-            true => Some(Some(Value::Bool(true))),
-            false => schema(part, twin).map(Some),
+    differing(old, new, if have_same_members(old, new) { part_of_same_members } else { part_of_others })
+}
+
+/// Whether two objects have members of the same names, and nothing is said of members of other names: then each is
+/// independent of the others.
+fn have_same_members(old: OutlineNode<'_>, new: OutlineNode<'_>) -> bool {
+    let is_open = |schema: OutlineNode<'_>| schema.member("additionalProperties").is_none();
+    is_open(old) && is_open(new) && member_names(old).eq(member_names(new))
+}
+
+fn member_names<'a>(schema: OutlineNode<'a>) -> impl Iterator<Item = &'a str> {
+    schema.member("properties").into_iter().flat_map(OutlineNode::members).map(|(name, _)| name)
+}
+
+fn part_of_same_members(key: &str, old: OutlineNode<'_>, new: OutlineNode<'_>) -> Option<Option<Versions>> {
+    match key {
+        "properties" => differing(old, new, |_, old, new| match is_same(old, new) {
+            true => Some(None),
+            false => schema(old, new).map(Some),
         })
         .map(Some),
-        "title" | "description" | "examples" if part.text() == twin.text() => Some(None),
-        _ => part.to_value().map(Some),
-    })
+        "required" if old.text() == new.text() => Some(None),
+        _ => part_of_others(key, old, new),
+    }
+}
+
+fn part_of_others(key: &str, old: OutlineNode<'_>, new: OutlineNode<'_>) -> Option<Option<Versions>> {
+    match key {
+        "properties" => differing(old, new, |_, old, new| match is_same(old, new) {
+            true => Some(Some((Value::Bool(true), Value::Bool(true)))),
+            false => schema(old, new).map(Some),
+        })
+        .map(Some),
+        "title" | "description" | "examples" if old.text() == new.text() => Some(None),
+        _ => wholes(old, new).map(Some),
+    }
+}
+
+fn is_same(old: OutlineNode<'_>, new: OutlineNode<'_>) -> bool {
+    old.is_object() && old.text() == new.text()
 }

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 use sinew_tool::text::clip;
 
 use super::Impact;
-use super::keywords::{equal, get, is_annotation};
+use super::keywords::{equal, get, is_annotation, member};
 use super::plain::plain;
+use super::rewrite::is_surely_something;
 use super::schema::{ANYTHING, ValueEffect, Walker};
 use crate::model::SchemaRole;
 
@@ -62,7 +63,7 @@ fn names(schema: &Value) -> Names<'_> {
 }
 
 fn known<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
-    crate::model::properties(schema)?.get(name)
+    member(crate::model::properties(schema)?, name)
 }
 
 /// Compares `patternProperties`. Returns whether there are any.
@@ -104,7 +105,7 @@ fn properties<'a>(
     let noun = if walker.role == SchemaRole::Input { "parameter" } else { "field" };
     let needed = names(new);
     for (name, before) in one {
-        if let Some(after) = two.get(name) {
+        if let Some(after) = member(two, name) {
             walker.below(&["properties", name], |walker| walker.walk(before, after, true));
             continue;
         }
@@ -133,7 +134,7 @@ fn properties<'a>(
     // The standard calls a new optional parameter additive. That is true for callers who send only
     // described members, if nothing else describes the same object.
     let lone = alone && !walker.strict && !patterns && !has_combinators(old) && !has_combinators(new);
-    for (name, after) in two.iter().filter(|(name, _)| !one.contains_key(*name)) {
+    for (name, after) in two.iter().filter(|(name, _)| member(one, name).is_none()) {
         if renamed.values().any(|to| to == name) {
             continue;
         }
@@ -186,7 +187,7 @@ fn is_anything(schema: &Value) -> bool {
 
 /// Whether a schema accepts no value, however it says so.
 fn is_nothing(schema: &Value) -> bool {
-    *schema == Value::Bool(false) || plain(schema) == Value::Bool(false)
+    !is_surely_something(schema) && plain(schema) == Value::Bool(false)
 }
 
 fn has_combinators(schema: &Value) -> bool {
@@ -202,19 +203,12 @@ fn renamed<'a>(old: &'a Value, new: &'a Value) -> HashMap<&'a str, &'a str> {
         return HashMap::new();
     };
     let went: Vec<(&str, &Value)> =
-        one.iter().filter(|(name, _)| !two.contains_key(*name)).map(|(name, schema)| (name.as_str(), schema)).collect();
+        one.iter().filter(|(name, _)| member(two, name).is_none()).map(|(name, schema)| (name.as_str(), schema)).collect();
     let came: Vec<(&str, &Value)> =
-        two.iter().filter(|(name, _)| !one.contains_key(*name)).map(|(name, schema)| (name.as_str(), schema)).collect();
-    let bare = |schema: &Value| {
-        let mut schema = schema.clone();
-        if let Some(map) = schema.as_object_mut() {
-            map.retain(|key, _| !is_annotation(key));
-        }
-        schema
-    };
+        two.iter().filter(|(name, _)| member(one, name).is_none()).map(|(name, schema)| (name.as_str(), schema)).collect();
     if let ([(from, before)], [(to, after)]) = (went.as_slice(), came.as_slice())
         && names(old).contains(from) == names(new).contains(to)
-        && bare(before) == bare(after)
+        && is_same_but_for_words(before, after)
     {
         return HashMap::from([(*from, *to)]);
     }
@@ -232,6 +226,13 @@ fn renamed<'a>(old: &'a Value, new: &'a Value) -> HashMap<&'a str, &'a str> {
         }
     }
     found
+}
+
+fn is_same_but_for_words(one: &Value, two: &Value) -> bool {
+    let (Some(first), Some(second)) = (one.as_object(), two.as_object()) else { return one == two };
+    let count = |members: &Map<String, Value>| members.keys().filter(|key| !is_annotation(key)).count();
+    let mut asserted = first.iter().filter(|(key, _)| !is_annotation(key));
+    count(first) == count(second) && asserted.all(|(key, value)| get(two, key).is_some_and(|other| equal(value, other)))
 }
 
 fn dependent<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {

@@ -75,36 +75,43 @@ pub(super) struct Delta {
 }
 
 /// What may still be spent on one pair of schemas.
-#[derive(Clone, Copy)]
 pub(super) struct CompareBudget {
     steps: usize,
     pub proof_steps: usize,
 }
 
 pub(super) fn deltas(old: &Value, new: &Value, role: SchemaRole) -> Vec<Delta> {
-    if ![old, new].iter().all(|schema| fits(schema, &mut { MAX_NODES })) {
-        return walked(old, new, role, CompareBudget { steps: 0, proof_steps: 0 });
+    let (before, after) = (Survey::of(old), Survey::of(new));
+    let refers = before.refers || after.refers;
+    let walked = |old: &Value, new: &Value, steps, proof_steps| {
+        let changed = if refers { changed_references(old, new) } else { HashSet::new() };
+        walked(old, new, role, &changed, CompareBudget { steps, proof_steps })
+    };
+    if before.is_too_large || after.is_too_large {
+        return walked(old, new, 0, 0);
     }
-    let unproved = CompareBudget { steps: MAX_STEPS, proof_steps: 0 };
-    let proved = CompareBudget { steps: MAX_STEPS, proof_steps: MAX_PROOF_STEPS };
     let are_plain = is_plain(old) && is_plain(new);
-    let found = walked(old, new, role, if are_plain { proved } else { unproved });
+    let found = walked(old, new, MAX_STEPS, if are_plain { MAX_PROOF_STEPS } else { 0 });
     let gravest = |deltas: &[Delta]| deltas.iter().map(|delta| delta.impact).max();
     if are_plain || gravest(&found) <= Some(Impact::Cosmetic) {
         return found;
     }
     let (old, new) = (plain(old), plain(new));
     // What `unevaluated…` refuses depends on how its neighbours are written, not only on what they accept.
-    let milder =
-        walked(&old, &new, role, if has_unevaluated(&old) || has_unevaluated(&new) { unproved } else { proved });
+    let is_proved = !has_unevaluated(&old) && !has_unevaluated(&new);
+    let milder = walked(&old, &new, MAX_STEPS, if is_proved { MAX_PROOF_STEPS } else { 0 });
     // Each comparison may report too much, never too little, so the milder one is right.
     if gravest(&milder) < gravest(&found) { milder } else { found }
 }
 
-fn walked(old: &Value, new: &Value, role: SchemaRole, mut budget: CompareBudget) -> Vec<Delta> {
-    let changed = changed_references(old, new);
-    let roots = Roots { old, new, changed: &changed };
-    let mut walker = Walker::new(roots, role, &mut budget);
+fn walked(
+    old: &Value,
+    new: &Value,
+    role: SchemaRole,
+    changed: &HashSet<&str>,
+    mut budget: CompareBudget,
+) -> Vec<Delta> {
+    let mut walker = Walker::new(Roots { old, new, changed }, role, &mut budget);
     // A reference to the root leads to the pair that is being compared.
     walker.seen.insert(pair_of(old, new, true));
     walker.walk(old, new, true);
@@ -415,16 +422,38 @@ fn face<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     target.unwrap_or(schema)
 }
 
-/// Whether a value has no more than so many parts; what is left is counted down.
-fn fits(value: &Value, left: &mut usize) -> bool {
-    if *left == 0 {
-        return false;
+/// What one look at a whole schema shows.
+#[derive(Default)]
+struct Survey {
+    parts: usize,
+    is_too_large: bool,
+    /// Whether there may be a reference.
+    refers: bool,
+}
+
+impl Survey {
+    fn of(schema: &Value) -> Survey {
+        let mut survey = Survey::default();
+        survey.look(schema);
+        survey
     }
-    *left -= 1;
-    match value {
-        Value::Object(members) => members.values().all(|part| fits(part, left)),
-        Value::Array(items) => items.iter().all(|part| fits(part, left)),
-        _ => true,
+
+    fn look(&mut self, part: &Value) {
+        self.parts += 1;
+        if self.parts > MAX_NODES {
+            (self.is_too_large, self.refers) = (true, true);
+            return;
+        }
+        match part {
+            Value::Object(members) => {
+                for (key, member) in members {
+                    self.refers |= is_reference(key);
+                    self.look(member);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.look(item)),
+            _ => {}
+        }
     }
 }
 
@@ -485,7 +514,7 @@ mod tests {
             prop_assume!(is_plain(&old) && is_plain(&new));
             let gravest = |old: &Value, new: &Value, role| {
                 let budget = CompareBudget { steps: MAX_STEPS, proof_steps: 0 };
-                walked(old, new, role, budget).iter().map(|delta| delta.impact).max()
+                walked(old, new, role, &HashSet::new(), budget).iter().map(|delta| delta.impact).max()
             };
             for role in [SchemaRole::Input, SchemaRole::Output] {
                 prop_assert!(gravest(&plain(&old), &plain(&new), role) >= gravest(&old, &new, role));

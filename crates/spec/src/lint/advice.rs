@@ -17,11 +17,16 @@ pub(super) fn check(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
 fn split(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let places = tool.places.input.members();
     for (name, property) in tool.parameters() {
-        let is_switch =
-            matches!(name.as_str(), "operation" | "action" | "command" | "op" | "verb" | "subcommand" | "mode");
-        let choices = property.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
-        let open = choices == 0 && matches!(name.as_str(), "operation" | "action" | "subcommand");
-        if is_switch && (choices > 1 || open) {
+        let is_switch = matches!(
+            name.as_str(),
+            "operation" | "action" | "command" | "op" | "verb" | "subcommand" | "mode" | "method" | "cmd" | "task"
+                | "function" | "action_type" | "operation_type" | "op_type" | "sub_command" | "actionType" | "operationType"
+        );
+        let choices = choices(property);
+        let verbs = choices.iter().filter(|choice| is_verb(choice)).count();
+        let open = choices.is_empty() && matches!(name.as_str(), "operation" | "action" | "subcommand");
+        // Whatever its name, a choice of verbs chooses what is done.
+        if is_switch && (choices.len() > 1 || open) || verbs > 2 && verbs == choices.len() {
             let span = places.get(name.as_str()).copied().unwrap_or(tool.places.heading);
             let message = format!(
                 "`{}` makes this several tools in one; models choose better among tools that do one thing each",
@@ -31,7 +36,9 @@ fn split(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
         }
     }
     let name = tool.name.rsplit('.').next().unwrap_or_default();
-    if name.contains("_and_") || name.contains("_or_") {
+    let parts = super::names::words(name);
+    let is_idiom = IDIOMS.iter().any(|idiom| parts.windows(idiom.len()).any(|part| part == *idiom));
+    if !is_idiom && (1..parts.len().saturating_sub(1)).any(|index| matches!(parts[index].as_str(), "and" | "or")) {
         let message = format!("the name `{}` says that the tool does two things; consider a tool for each", clip(name));
         reporter.report(&rules::SPLIT_TOOL, tool.places.name.unwrap_or(tool.places.heading), message);
         return;
@@ -44,6 +51,29 @@ fn split(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
             format!("the first sentence has {} verbs ({}); consider a tool for each", verbs.len(), verbs.join(", "));
         reporter.report(&rules::SPLIT_TOOL, tool.places.section_heading(Section::Purpose), message);
     }
+}
+
+/// One action whose name has two verbs.
+const IDIOMS: &[&[&str]] = &[
+    &["drag", "and", "drop"],
+    &["search", "and", "replace"],
+    &["find", "and", "replace"],
+    &["copy", "and", "paste"],
+    &["cut", "and", "paste"],
+    &["wait", "and", "see"],
+    &["compare", "and", "swap"],
+    &["fetch", "and", "add"],
+];
+
+/// The values that a property offers.
+fn choices(property: &Value) -> Vec<&str> {
+    let listed = property.get("enum").and_then(Value::as_array).into_iter().flatten();
+    let branches = ["oneOf", "anyOf"].iter().filter_map(|key| property.get(key)?.as_array()).flatten();
+    listed.chain(branches.filter_map(|branch| branch.get("const"))).filter_map(Value::as_str).collect()
+}
+
+fn is_verb(choice: &str) -> bool {
+    super::names::words(choice).first().is_some_and(|word| VERBS.contains(&word.as_str()))
 }
 
 const VERBS: &[&str] = &[
@@ -97,7 +127,7 @@ fn promised(name: &str, description: &str) -> Option<&'static str> {
     match last {
         "date" => Some("date"),
         "datetime" | "timestamp" => Some("date-time"),
-        "at" if name.ends_with("_at") => Some("date-time"),
+        "at" if is_done_at(&name) => Some("date-time"),
         "url" | "uri" => Some("uri"),
         "email" => Some("email"),
         "uuid" | "guid" => Some("uuid"),
@@ -109,14 +139,31 @@ fn promised(name: &str, description: &str) -> Option<&'static str> {
     }
 }
 
+/// `created_at` and `expires_at`, not `look_at`.
+fn is_done_at(name: &str) -> bool {
+    const TIMES: &[&str] =
+        &["expires", "starts", "start", "ends", "end", "begins", "sent", "run", "runs", "due", "seen", "built", "valid"];
+    let done = name.strip_suffix("_at").and_then(|before| before.rsplit(['_', '-']).next()).unwrap_or_default();
+    done.ends_with("ed") || TIMES.contains(&done)
+}
+
 /// A result that says only "any" or "an object" gives a test nothing to check.
 fn testable(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let Some(output) = &tool.output else { return };
-    let shapeless = |schema: &Value| match schema.get("type").and_then(Value::as_str) {
-        Some("object") => {
-            schema.get("properties").is_none() && schema.get("additionalProperties").is_none_or(Value::is_boolean)
+    let is_nothing = |part: Option<&Value>| {
+        part.is_none_or(|part| part.is_boolean() || part.as_object().is_some_and(serde_json::Map::is_empty))
+    };
+    let kind = |schema: &Value| match schema.get("type") {
+        // A result that may be missing is tested by what it is otherwise.
+        Some(Value::Array(kinds)) => {
+            let mut kinds = kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null");
+            kinds.next().filter(|_| kinds.next().is_none()).map(str::to_owned)
         }
-        Some("array") => schema.get("items").is_none(),
+        kind => kind.and_then(Value::as_str).map(str::to_owned),
+    };
+    let shapeless = |schema: &Value| match kind(schema).as_deref() {
+        Some("object") => is_nothing(schema.get("properties")) && is_nothing(schema.get("additionalProperties")),
+        Some("array") => is_nothing(schema.get("items")) && is_nothing(schema.get("prefixItems")),
         Some(_) => false,
         None => schema
             .as_object()

@@ -1,84 +1,15 @@
-//! What callers rely on: telling success from failure, the shape of errors, what a
-//! second call does, and what could go wrong.
+//! What callers rely on: named errors, what a second call does, and hints that are true.
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
+use super::status::field;
 use super::{Reporter, rules};
-use crate::model::{Idempotent, Section, ToolSpecification, error_codes, properties};
+use crate::model::{Idempotent, Section, ToolSpecification, error_codes};
 use sinew_tool::text::clip;
 
 pub(super) fn check(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
-    if let Some(output) = &tool.output {
-        status(reporter, tool, output);
-        error_shape(reporter, tool, output);
-    } else if tool.places.section(Section::Output).is_some_and(|place| place.is_filled) {
-        let message = "the result is described only in prose; add a table or a JSON Schema, with `status`";
-        reporter.report(&rules::OUTPUT_UNDESCRIBED, tool.places.section_heading(Section::Output), message);
-    }
     errors(reporter, tool);
     idempotency(reporter, tool);
-    security(reporter, tool);
-}
-
-/// Every top-level schema a result may have.
-fn shapes(output: &Value) -> Vec<&Value> {
-    let branches = ["oneOf", "anyOf", "allOf"].iter().filter_map(|key| output.get(key)?.as_array()).flatten();
-    std::iter::once(output).chain(branches).collect()
-}
-
-fn field<'a>(output: &'a Value, name: &str) -> Option<&'a Value> {
-    shapes(output).into_iter().find_map(|shape| properties(shape)?.get(name))
-}
-
-pub(super) fn is_failure(word: &str) -> bool {
-    let word = word.to_lowercase();
-    ["fail", "error", "invalid", "denied", "timeout", "not_found", "unavailable", "refused", "rejected", "miss"]
-        .iter()
-        .any(|part| word.contains(part))
-}
-
-fn status(reporter: &mut Reporter<'_>, tool: &ToolSpecification, output: &Value) {
-    let near = tool.places.section_heading(Section::Output);
-    let Some(status) = field(output, "status") else {
-        let flag =
-            ["success", "ok", "succeeded", "is_error", "isError"].iter().any(|name| field(output, name).is_some());
-        if !flag {
-            let message =
-                "the result does not distinguish success from failure; add `status` with \"success\" and \"failure\"";
-            reporter.report(&rules::OUTPUT_STATUS, near, message);
-        }
-        return;
-    };
-    let span = tool.places.output.place("/properties/status").unwrap_or(near);
-    let words = status_words(status);
-    let is_free = status.get("enum").is_none()
-        && status.get("const").is_none()
-        && status.get("type").is_some_and(|kind| kind == "string");
-    if is_free && words.len() > 1 {
-        let message =
-            format!("`status` is a free string whose description lists {}; make it an enum", words.join(", "));
-        reporter.report(&rules::STATUS_VALUES, span, message);
-    }
-    if !words.is_empty() && !words.iter().any(|word| is_failure(word)) {
-        let message = format!("`status` has no value for failure, only {}", words.join(", "));
-        reporter.report(&rules::OUTPUT_STATUS, span, message);
-    }
-}
-
-/// The values of a status, from its enum or from the quoted words of its description.
-fn status_words(status: &Value) -> Vec<String> {
-    if let Some(choices) = status.get("enum").and_then(Value::as_array) {
-        return choices.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    }
-    if let Some(only) = status.get("const").and_then(Value::as_str) {
-        return vec![only.to_owned()];
-    }
-    let description = status.get("description").and_then(Value::as_str).unwrap_or_default();
-    let marks: &[char] = if description.contains('"') { &['"'] } else { &['`', '“', '”', '\''] };
-    let quoted = description.split(marks).skip(1).step_by(2);
-    quoted.map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
 }
 
 /// Whether the section on errors says anything that a caller could act on.
@@ -104,44 +35,33 @@ fn errors(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
         .any(|why| tool.errors.to_lowercase().contains(why))
         && words >= 5;
     let mentions_code = tool.errors.contains('`') || tool.errors.contains('"');
+    let is_brief = words < 8 || !mentions_code && words < 15;
     // A short text without a code or an explanation is no help; a long one may describe errors in prose.
-    if codes.is_empty() && !typed && !says_why && (words < 8 || !mentions_code && words < 15) {
+    if codes.is_empty() && !typed && !says_why && (is_brief || !mentions_code && names_no_cause(&tool.errors)) {
         let message =
             "no error is named; list the codes that callers may get, each with its cause, or say why nothing can fail";
         reporter.report(&rules::ERRORS_UNSTATED, place.heading, message);
     }
 }
 
-const ERROR_NAMES: [&str; 2] = ["error_type", "error_message"];
-
-/// The fields of an error that a text mentions.
-pub(super) fn error_names_in(text: &str) -> Vec<&'static str> {
-    ERROR_NAMES.into_iter().filter(|name| text.contains(name)).collect()
-}
-
-fn error_shape(reporter: &mut Reporter<'_>, tool: &ToolSpecification, output: &Value) {
-    // A missing section is reported once.
-    if tool.places.section(Section::Errors).is_none() {
-        return;
-    }
-    let nested = field(output, "error").and_then(properties);
-    let prose = [&tool.errors, &tool.output_notes];
-    let has = |name: &str| {
-        field(output, name).is_some()
-            || reporter.intro_names.contains(&name)
-            || nested.is_some_and(|nested| nested.contains_key(name))
-            || prose.iter().any(|text| text.contains(name))
-            || tool.examples.iter().any(|example| example.body.contains(name))
-    };
-    let missing: Vec<&str> = ERROR_NAMES.into_iter().filter(|name| !has(name)).collect();
-    if !missing.is_empty() {
-        let message = format!(
-            "a failure is not described with {}; the standard's shape is \
-             {{\"status\": \"failure\", \"error_type\": …, \"error_message\": …}}, flat or under `error`",
-            missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ")
-        );
-        reporter.report(&rules::ERROR_SHAPE, tool.places.section_heading(Section::Errors), message);
-    }
+/// Whether a text only says in general words that errors are possible.
+fn names_no_cause(text: &str) -> bool {
+    const GENERAL: &[&str] = &[
+        "anything", "appropriate", "appropriately", "back", "call", "called", "caller", "callers", "case", "cases", "caught",
+        "client", "code", "codes", "describe", "describes", "describing", "description", "descriptive", "detail",
+        "detailed", "details", "during", "error", "errors", "exception", "exceptions", "execution", "fail", "failed",
+        "fails", "failure", "failures", "following", "format", "from", "general", "given", "goes", "gracefully",
+        "handle", "handled", "handles", "handling", "have", "include", "includes", "information", "into", "issue",
+        "issues", "logged", "might", "message", "messages", "occur", "occurs", "occurred", "operation", "other",
+        "possible", "problem", "problems", "properly", "raise", "raised", "raises", "report", "reported", "reports",
+        "response", "result", "results", "return", "returned", "returns", "running", "should", "some", "something",
+        "standard", "structured", "such", "that", "their", "then", "there", "this", "thrown", "throws", "tool",
+        "unexpected", "user", "users", "usual", "various", "what", "when", "which", "while", "will", "with", "without",
+        "wrong",
+    ];
+    let plain = text.to_lowercase();
+    let words = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 3 || !word.is_ascii());
+    words.filter(|word| !GENERAL.contains(word)).take(3).count() < 3
 }
 
 fn idempotency(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
@@ -211,7 +131,27 @@ fn explanation(text: &str) -> Vec<String> {
         "varies",
         "n",
         "tbd",
+        "todo",
         "here",
+        "probably",
+        "presumably",
+        "perhaps",
+        "should",
+        "be",
+        "hopefully",
+        "think",
+        "believe",
+        "mostly",
+        "in",
+        "general",
+        "most",
+        "cases",
+        "above",
+        "below",
+        "unknown",
+        "sure",
+        "we",
+        "i",
     ];
     let plain = text.replace("see the code", " ").to_lowercase();
     let words = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -220,220 +160,73 @@ fn explanation(text: &str) -> Vec<String> {
 
 /// Hints that contradict each other or the name.
 pub(super) fn hints(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
-    if tool.hints.read_only != Some(true) {
-        return;
+    let place = tool.places.heading;
+    let verbs = name_verbs(&tool.name);
+    if tool.hints.read_only == Some(true) {
+        for (hint, other) in [(tool.hints.destructive, "destructiveHint=true"), (tool.hints.idempotent.map(|on| !on), "idempotentHint=false")] {
+            if hint == Some(true) {
+                let message = format!("`readOnlyHint=true` and `{other}` cannot both be true");
+                reporter.report(&rules::HINTS_CONFLICT, place, message);
+            }
+        }
+        if let Some(verb) = verbs.acts {
+            let message = format!("the name says `{verb}`, and `readOnlyHint=true` that the tool only reads");
+            reporter.report(&rules::HINTS_CONFLICT, place, message);
+        }
     }
-    if tool.hints.destructive == Some(true) {
-        reporter.report(
-            &rules::HINTS_CONFLICT,
-            tool.places.heading,
-            "`readOnlyHint` and `destructiveHint` cannot both be true",
-        );
-    }
-    let verbs = [
-        "delete",
-        "remove",
-        "write",
-        "create",
-        "update",
-        "send",
-        "set",
-        "install",
-        "uninstall",
-        "erase",
-        "format",
-        "reset",
-    ];
-    let first = tool.name.rsplit('.').next().unwrap_or_default().split(['_', '-']).next().unwrap_or_default();
-    if verbs.contains(&first) {
-        let message = format!("a tool whose name begins with `{first}` says that it only reads (`readOnlyHint=true`)");
-        reporter.report(&rules::HINTS_CONFLICT, tool.places.heading, message);
+    if let Some(verb) = verbs.destroys.filter(|_| tool.hints.destructive == Some(false)) {
+        let message = format!("the name says `{verb}`, and `destructiveHint=false` that nothing can be lost");
+        reporter.report(&rules::HINTS_CONFLICT, place, message);
     }
 }
 
-/// What a tool accesses, and the words that reveal it.
-const TOUCHES: &[(&str, &[&str])] = &[
-    ("files", &["file", "files", "path", "paths", "directory", "folder", "filesystem", "upload", "download", "disk"]),
-    (
-        "the network",
-        &[
-            "url", "urls", "uri", "http", "https", "network", "host", "endpoint", "webhook", "socket", "fetch",
-            "download", "email",
-        ],
-    ),
-    ("code", &["code", "command", "commands", "script", "shell", "execute", "exec", "eval", "sql", "build", "compile"]),
-    (
-        "data",
-        &[
-            "delete",
-            "database",
-            "password",
-            "token",
-            "secret",
-            "credential",
-            "credentials",
-            "user",
-            "contacts",
-            "sms",
-            "location",
-            "clipboard",
-            "personal",
-            "overwrite",
-        ],
-    ),
-];
-
-/// Whether a text has only words that fit every tool and name nothing that this one protects.
-fn is_empty_words(text: &str) -> bool {
-    const EMPTY: &[&str] = &[
-        "about",
-        "access",
-        "actions",
-        "ahead",
-        "always",
-        "apply",
-        "applies",
-        "applicable",
-        "appropriate",
-        "appropriately",
-        "aware",
-        "best",
-        "care",
-        "careful",
-        "carefully",
-        "caution",
-        "checked",
-        "common",
-        "concern",
-        "concerns",
-        "consider",
-        "consideration",
-        "considerations",
-        "control",
-        "data",
-        "ensure",
-        "ensured",
-        "errors",
-        "every",
-        "follow",
-        "followed",
-        "following",
-        "fully",
-        "general",
-        "good",
-        "handle",
-        "handled",
-        "handles",
-        "handling",
-        "important",
-        "input",
-        "inputs",
-        "issue",
-        "issues",
-        "known",
-        "make",
-        "measures",
-        "must",
-        "necessary",
-        "need",
-        "needed",
-        "normal",
-        "only",
-        "permissions",
-        "please",
-        "practice",
-        "practices",
-        "proper",
-        "properly",
-        "required",
-        "responsibly",
-        "responsible",
-        "risk",
-        "risks",
-        "safe",
-        "safely",
-        "safety",
-        "sanitize",
-        "sanitized",
-        "secure",
-        "secured",
-        "securely",
-        "security",
-        "sensitive",
-        "should",
-        "special",
-        "specific",
-        "standard",
-        "such",
-        "suitable",
-        "sure",
-        "take",
-        "taken",
-        "that",
-        "their",
-        "them",
-        "there",
-        "these",
-        "this",
-        "tool",
-        "tools",
-        "used",
-        "user",
-        "users",
-        "using",
-        "usual",
-        "valid",
-        "validate",
-        "validated",
-        "validates",
-        "validation",
-        "very",
-        "when",
-        "where",
-        "which",
-        "will",
-        "with",
-        "within",
-        "without",
-        "your",
-    ];
-    let plain = text.to_lowercase();
-    let words = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 3 || !word.is_ascii());
-    words.filter(|word| !EMPTY.contains(word)).take(3).count() < 3
+/// What a name says that its tool does.
+struct NameVerbs {
+    acts: Option<&'static str>,
+    destroys: Option<&'static str>,
 }
 
-fn security(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
-    let Some(place) = tool.places.section(Section::Security).filter(|place| place.is_filled) else { return };
-    let said: Vec<&str> =
-        tool.security.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)).collect();
-    let dismissed = {
-        let plain = tool.security.replace(['*', '`', '-', '.'], "").trim().to_lowercase();
-        plain.starts_with("n/a")
-            || plain.starts_with("none")
-            || plain.starts_with("no security")
-            || plain.starts_with("not applicable")
+fn name_verbs(name: &str) -> NameVerbs {
+    const DESTROYS: &[&str] = &["delete", "erase", "wipe", "purge", "destroy", "drop"];
+    const ACTS: &[&str] = &[
+        "remove", "write", "create", "update", "send", "set", "install", "uninstall", "reset", "insert", "modify",
+        "rename", "upload", "reboot", "restart", "shutdown", "publish", "deploy", "unlock", "toggle", "press", "tap",
+        "click", "kill", "clear", "disable", "enable",
+    ];
+    let words = super::names::words(name.rsplit(['.', '/']).next().unwrap_or_default());
+    // `delete_file` and `file_delete`; `list_deleted` and `preview_delete_plan` only look.
+    let ends = [words.first(), words.last()];
+    let find = |verbs: &'static [&'static str], ends: &[Option<&String>]| {
+        verbs.iter().copied().find(|verb| ends.iter().flatten().any(|word| word == verb))
     };
-    // A useful sentence names what it protects, which takes at least eight words.
-    if !dismissed && said.len() >= 8 && !is_empty_words(&tool.security) {
-        return;
-    }
-    let names = tool.parameters().map(|(name, _)| name.as_str());
-    let words: Vec<String> = std::iter::once(tool.name.as_str())
-        .chain(names)
-        .chain(std::iter::once(tool.purpose.as_str()))
-        .flat_map(|text| text.split(|c: char| !c.is_alphanumeric()))
-        .map(str::to_lowercase)
-        .collect();
-    let touched: Vec<&str> = TOUCHES
-        .iter()
-        .filter(|(_, marks)| words.iter().any(|word| marks.contains(&word.as_str())))
-        .map(|(what, _)| *what)
-        .collect();
-    if !touched.is_empty() {
-        let message = format!(
-            "the tool uses {}, and this section does not say what could go wrong and what prevents it",
-            touched.join(", ")
-        );
-        reporter.report(&rules::SECURITY_BOILERPLATE, place.heading, message);
+    let destroys = find(DESTROYS, &ends).or_else(|| {
+        let is_disk = words.iter().any(|word| matches!(word.as_str(), "disk" | "drive" | "card" | "partition" | "storage"));
+        words.first().filter(|word| *word == "format" && is_disk).map(|_| "format")
+    });
+    NameVerbs { acts: destroys.or_else(|| find(ACTS, &ends[..1])), destroys }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_what_its_tool_does() {
+        for (name, acts, destroys) in [
+            ("delete_file", true, true),
+            ("file_delete", true, true),
+            ("files.deleteAll", true, true),
+            ("format_sd_card", true, true),
+            ("set_volume", true, false),
+            ("installApp", true, false),
+            ("format_date", false, false),
+            ("list_deleted", false, false),
+            ("preview_delete_plan", false, false),
+            ("get_dropped_frames", false, false),
+            ("settings_read", false, false),
+        ] {
+            let verbs = name_verbs(name);
+            assert_eq!((verbs.acts.is_some(), verbs.destroys.is_some()), (acts, destroys), "{name}");
+        }
     }
 }

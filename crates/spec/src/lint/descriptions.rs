@@ -97,9 +97,9 @@ fn vague(name: &str, text: &str) -> Option<String> {
     if words.is_empty() && !dense {
         return Some("the tool has no description".to_owned());
     }
-    let name = name.to_lowercase();
-    let named: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
-    let new = words.iter().filter(|word| !EMPTY.contains(word) && !named.contains(word)).count();
+    let named = super::names::words(name);
+    let stems: Vec<&str> = named.iter().map(|word| stem(word)).collect();
+    let new = words.iter().filter(|word| !EMPTY.contains(word) && !stems.contains(&stem(word))).count();
     if dense {
         return None;
     }
@@ -108,6 +108,13 @@ fn vague(name: &str, text: &str) -> Option<String> {
         _ if words.len() < 4 => Some(format!("\"{}\" is too short to help choose the tool", clip(text.trim()))),
         _ => None,
     }
+}
+
+/// A word without the ending that its place in a sentence gives it: `reads` and `reading` say what `read` says.
+fn stem(word: &str) -> &str {
+    let bare = ["ing", "ed", "es", "s"].iter().find_map(|ending| word.strip_suffix(ending)).unwrap_or(word);
+    let bare = if bare.len() < 3 { word } else { bare };
+    bare.strip_suffix('e').filter(|bare| bare.len() >= 3).unwrap_or(bare)
 }
 
 fn version(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
@@ -144,7 +151,15 @@ mod tests {
     #[test]
     fn a_description_must_say_more_than_the_name() {
         for (name, text) in
-            [("read_file", ""), ("read_file", "Read file."), ("x", "A tool for things"), ("x", "Sends mail")]
+            [
+                ("read_file", ""),
+                ("read_file", "Read file."),
+                ("read_file", "This tool reads files."),
+                ("read_file", "A tool for reading a file. A tool for reading files."),
+                ("delete_note", "Deletes the notes; deleting of a note."),
+                ("x", "A tool for things"),
+                ("x", "Sends mail"),
+            ]
         {
             assert!(vague(name, text).is_some(), "{text}");
         }

@@ -32,7 +32,7 @@ pub(super) fn check(
         };
         schemas::mistakes(reporter, &rules::EXAMPLE_NOT_JSON, &reading.mistakes);
         broken |= reading.mistakes.iter().any(|slip| slip.kind == MistakeKind::Ellipsis);
-        for node in &reading.values {
+        for node in reading.values.iter().flat_map(each) {
             match call_in(node) {
                 Some(call) => {
                     calls += 1;
@@ -60,11 +60,31 @@ struct ExampleCall<'a> {
     node: &'a JsonNode,
     /// Keys that differ from the standard's, each with the standard's key.
     other_keys: Vec<(Span, &'static str)>,
+    /// The key of an object around the call.
+    wrapper: Option<(Span, &'static str)>,
 }
+
+/// The examples that one value holds: several in an array.
+fn each(node: &JsonNode) -> &[JsonNode] {
+    match &node.kind {
+        JsonKind::Array(items) => items,
+        _ => std::slice::from_ref(node),
+    }
+}
+
+/// Keys around a call in the forms of some clients.
+const WRAPPERS: &[&str] = &["tool_call", "function_call", "function", "request", "call"];
 
 /// The call in an example, with the standard's keys or other common ones.
 fn call_in(node: &JsonNode) -> Option<ExampleCall<'_>> {
     let JsonKind::Object(_) = &node.kind else { return None };
+    let has_no_name = ["tool_name", "tool", "toolName", "name", "method"].iter().all(|key| node.get(key).is_none());
+    if let Some((key, inner)) = WRAPPERS.iter().find_map(|key| Some((*key, node.member(key)?))).filter(|_| has_no_name)
+        && let Some(mut call) = call_in(&inner.value)
+    {
+        call.wrapper = Some((inner.key_span, key));
+        return Some(call);
+    }
     // The protocol's own request is as good as the standard's short form.
     if node.get("method").and_then(JsonNode::as_str) == Some("tools/call") {
         let params = node.get("params")?;
@@ -73,6 +93,7 @@ fn call_in(node: &JsonNode) -> Option<ExampleCall<'_>> {
             arguments: params.get("arguments"),
             node,
             other_keys: Vec::new(),
+            wrapper: None,
         });
     }
     let mut other_keys = Vec::new();
@@ -91,7 +112,7 @@ fn call_in(node: &JsonNode) -> Option<ExampleCall<'_>> {
     if !(sure || name.is_some_and(|name| name.key != "name") || name.is_some() && arguments.is_some()) {
         return None;
     }
-    Some(ExampleCall { name, arguments: arguments.map(|arguments| &arguments.value), node, other_keys })
+    Some(ExampleCall { name, arguments: arguments.map(|arguments| &arguments.value), node, other_keys, wrapper: None })
 }
 
 fn check_call(
@@ -100,6 +121,10 @@ fn check_call(
     call: &ExampleCall<'_>,
     input: Option<&Checker<'_>>,
 ) {
+    if let Some((span, key)) = call.wrapper {
+        let message = format!("the standard's call has `tool_name` and `arguments` at its top, not inside `{key}`");
+        reporter.report(&rules::EXAMPLE_SHAPE, span, message);
+    }
     for (span, standard) in &call.other_keys {
         let fix = Edit { span: *span, replacement: format!("\"{standard}\"") };
         reporter.report_fixable(&rules::EXAMPLE_SHAPE, *span, format!("the standard's key is `{standard}`"), Some(fix));
@@ -157,7 +182,7 @@ fn check_call(
 fn check_answer(reporter: &mut Reporter<'_>, node: &JsonNode, output: Option<&Checker<'_>>) {
     let Some(checker) = output else { return };
     let value = node.to_value();
-    let failed = value.get("status").and_then(Value::as_str).is_some_and(super::behaviour::is_failure)
+    let failed = value.get("status").and_then(Value::as_str).is_some_and(super::status::is_failure)
         || value.get("error").is_some();
     if failed || !value.is_object() {
         return;

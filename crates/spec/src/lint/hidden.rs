@@ -11,7 +11,7 @@ const MAX_TOLD: usize = 20;
 pub(super) fn check(reporter: &mut Reporter<'_>) {
     let text = reporter.text();
     let mut found: Vec<(Span, char, &str)> = Vec::new();
-    if !text.is_ascii() {
+    if !text.is_ascii() || text.bytes().any(|byte| hides(byte.into())) {
         found.extend(characters(text).map(|(span, character)| (span, character, "is invisible")));
     }
     let (escapes, references) = (text.contains("\\u"), text.contains('&'));
@@ -28,6 +28,13 @@ pub(super) fn check(reporter: &mut Reporter<'_>) {
         }
     }
     found.sort_by_key(|(span, ..)| *span);
+    if reporter.is_markdown() && text.contains('<') {
+        let fences = Fences::of(text);
+        for span in unseen_elements(text).filter(|span| !fences.contains(span.start)).take(MAX_TOLD) {
+            let message = "this element is not shown to people, and models read what is in it";
+            reporter.report(&rules::HIDDEN_TEXT, span, message);
+        }
+    }
     for (span, character, how) in found.into_iter().take(MAX_TOLD) {
         let code = character as u32;
         let message = format!("U+{code:04X} {how} and hides or reorders text: people and models read different text");
@@ -38,7 +45,8 @@ pub(super) fn check(reporter: &mut Reporter<'_>) {
 /// Invisible characters that reorder, separate or change others.
 fn hides(character: char) -> bool {
     matches!(character,
-        '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        '\u{0000}'..='\u{0008}' | '\u{000b}' | '\u{000e}'..='\u{001f}' | '\u{007f}'..='\u{009f}' | '\u{2028}' | '\u{2029}'
+        | '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
         | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
@@ -47,10 +55,24 @@ fn hides(character: char) -> bool {
 fn characters(text: &str) -> impl Iterator<Item = (Span, char)> + '_ {
     text.char_indices().filter(|(_, character)| hides(*character)).filter_map(move |(at, character)| {
         let end = at + character.len_utf8();
+        if is_flag_tag(text, at) {
+            return None;
+        }
         let before = text[..at].chars().next_back();
         let after = text[end..].chars().next();
         (!belongs(character, before, after)).then_some((Span::new(at, end), character))
     })
+}
+
+/// Whether this is a tag of one of the three flags that are written with tags: England, Scotland and Wales.
+fn is_flag_tag(text: &str, at: usize) -> bool {
+    const FLAGS: [&str; 3] = [
+        "\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+        "\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
+        "\u{1f3f4}\u{e0067}\u{e0062}\u{e0077}\u{e006c}\u{e0073}\u{e007f}",
+    ];
+    let start = text[..at].char_indices().rev().take(6).find(|(_, before)| *before == '\u{1f3f4}');
+    start.is_some_and(|(start, _)| FLAGS.iter().any(|flag| text[start..].starts_with(flag) && at < start + flag.len()))
 }
 
 /// Whether a joiner or selector belongs to its neighbours, as in emoji or Persian.
@@ -76,6 +98,27 @@ fn belongs(character: char, before: Option<char>, after: Option<char>) -> bool {
 
 fn is_picture(c: char) -> bool {
     matches!(c, '\u{2010}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Opening tags of elements that no reader sees.
+fn unseen_elements(text: &str) -> impl Iterator<Item = Span> + '_ {
+    const STYLES: [&str; 8] = [
+        "display:none", "visibility:hidden", "font-size:0", "opacity:0;", "opacity:0\"", "color:white", "color:#fff",
+        "color:transparent",
+    ];
+    text.match_indices('<').filter_map(|(at, _)| {
+        let tag = text[at + 1..].get(..512).unwrap_or(&text[at + 1..]);
+        let tag = &tag[..tag.find('>')?];
+        if !tag.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return None;
+        }
+        let plain: String = tag.to_lowercase().replace('\'', "\"").split_whitespace().collect();
+        let has_word = tag.split(|c: char| c.is_whitespace() || c == '=').skip(1).any(|word| word.eq_ignore_ascii_case("hidden"));
+        let line = text[..at].rsplit('\n').next().unwrap_or_default();
+        let is_code = line.matches('`').count() % 2 == 1;
+        let is_unseen = has_word || plain.contains("style=") && STYLES.iter().any(|style| plain.contains(style));
+        (is_unseen && !is_code).then(|| Span::new(at, at + tag.len() + 2))
+    })
 }
 
 /// `\u200b` and pairs such as `\udb40\udc41`.
@@ -145,6 +188,10 @@ mod tests {
             "\u{e0041}",
             "a\u{2063}b",
             "a\u{202e}b",
+            "a\u{2028}b",
+            "a\u{1b}[8mb",
+            "a\u{8}b",
+            "a\u{85}b",
         ] {
             assert_eq!(characters(text).count(), 1, "{text:?}");
         }
@@ -157,8 +204,24 @@ mod tests {
     }
 
     #[test]
+    fn elements_that_nobody_sees_are_found() {
+        for text in [
+            "<span style=\"display: none\">",
+            "<div hidden>",
+            "<p STYLE='font-size:0px'>",
+            "<b style=\"color:white;\">",
+            "<i style='opacity:0'>",
+        ] {
+            assert_eq!(unseen_elements(text).count(), 1, "{text}");
+        }
+        for text in ["<td style=\"color:red\">", "<p>hidden</p>", "a < b hidden >", "<img alt=\"hidden door\">", "<i style='opacity:0.5'>"] {
+            assert_eq!(unseen_elements(text).count(), 0, "{text}");
+        }
+    }
+
+    #[test]
     fn joiners_and_selectors_of_real_writing_are_left_alone() {
-        for text in ["👩‍👩‍👧 ❤️ 🗂️ 1️⃣", "می‌خواهم", "क्‍ष", "日本語 עברית العربية", "葛\u{e0100}"]
+        for text in ["🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f} a\tb\r\n\u{c}", "👩‍👩‍👧 ❤️ 🗂️ 1️⃣", "می‌خواهم", "क्‍ष", "日本語 עברית العربية", "葛\u{e0100}"]
         {
             assert_eq!(characters(text).count(), 0, "{text:?}");
         }

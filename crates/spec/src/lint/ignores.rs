@@ -10,7 +10,10 @@ use crate::read::{Document, Format};
 use sinew_tool::finding::{Rule, Span};
 use sinew_tool::text::clip;
 
-const MARK: &str = "sinew: ignore";
+/// Whoever is asked. Case and space around the colon do not matter, since nobody would see why they do.
+const ASKED: &str = "sinew";
+/// What people write from memory and other linters understand.
+const OTHER_WORDS: [&str; 6] = ["disable", "allow", "suppress", "skip", "off", "noqa"];
 /// More requests than this are not read.
 const MAX_IGNORES: usize = 200;
 
@@ -24,13 +27,17 @@ pub(super) struct Ignore {
 
 /// Reads the requests of a document, and reports those that give no reason or name no known rule.
 pub(super) fn read(reporter: &mut Reporter<'_>) {
-    if !reporter.text().contains(MARK) {
-        return;
-    }
     for request in requests(reporter.document) {
-        if request.reason.is_empty() {
-            let message = "an ignore needs a reason: `sinew: ignore RULE because …`";
-            reporter.report(&rules::IGNORE_INVALID, request.span, message);
+        let wrong = match (request.word.as_str(), request.reason) {
+            ("ignore", "") => "an ignore needs a reason: `sinew: ignore RULE because …`",
+            ("ignore", _) if request.names().next().is_none() => {
+                "an ignore names a rule: `sinew: ignore RULE because …`; `sinew spec rules` lists them"
+            }
+            ("ignore", _) => "",
+            _ => "this ignores nothing; write `sinew: ignore RULE because …`",
+        };
+        if !wrong.is_empty() {
+            reporter.report(&rules::IGNORE_INVALID, request.span, wrong);
             continue;
         }
         for name in request.names() {
@@ -71,7 +78,9 @@ impl Ignore {
 
 /// Where findings of this rule are suppressed; `None` is the whole document.
 pub(super) fn scopes(document: &Document, wanted: &Rule) -> Vec<Option<Span>> {
-    let is_wanted = |request: &Request<'_>| !request.reason.is_empty() && request.names().any(|name| name == wanted.id);
+    let is_wanted = |request: &Request<'_>| {
+        request.word == "ignore" && !request.reason.is_empty() && request.names().any(|name| name == wanted.id)
+    };
     requests(document).iter().filter(|request| is_wanted(request)).map(|request| request.scope).collect()
 }
 
@@ -80,22 +89,26 @@ struct Request<'a> {
     span: Span,
     /// The tool it is in.
     scope: Option<Span>,
+    /// `ignore`, or a word that means nothing here.
+    word: String,
     names: &'a str,
     reason: &'a str,
 }
 
 impl<'a> Request<'a> {
     fn names(&self) -> impl Iterator<Item = &'a str> {
-        self.names.split([',', ' ']).map(str::trim).filter(|name| !name.is_empty())
+        self.names.split(|c: char| matches!(c, ',' | ':' | '`') || c.is_whitespace()).filter(|name| !name.is_empty())
     }
 }
 
 fn requests(document: &Document) -> Vec<Request<'_>> {
     let text = document.text.as_str();
     let is_markdown = document.format == Format::Markdown;
-    if !text.contains(MARK) {
+    // A document rarely mentions it at all.
+    if !["sinew", "Sinew", "SINEW"].iter().any(|asked| text.contains(asked)) {
         return Vec::new();
     }
+    let plain = text.to_ascii_lowercase();
     let fences = if is_markdown { Fences::of(text) } else { Fences::default() };
     // An example of a comment asks for nothing.
     let is_code = |at: usize| {
@@ -105,11 +118,19 @@ fn requests(document: &Document) -> Vec<Request<'_>> {
     let request = |(at, _): (usize, &str)| {
         let before = text[..at].trim_end();
         let opens = if is_markdown { before.ends_with("<!--") } else { before.ends_with('"') };
-        let body = &text[at + MARK.len()..];
-        let end = if is_markdown { body.find("-->") } else { body.find('"') }.filter(|_| opens && !is_code(at))?;
-        let (names, reason) = body[..end].split_once("because").unwrap_or((&body[..end], ""));
+        let rest = &plain[at + ASKED.len()..];
+        let asks = rest.trim_start_matches([':', '-', ' ']);
+        let word: String = asks.chars().take_while(char::is_ascii_alphabetic).collect();
+        if asks.len() == rest.len() || !(word == "ignore" || OTHER_WORDS.contains(&word.as_str())) {
+            return None;
+        }
+        let start = text.len() - asks.len() + word.len();
+        let close = if is_markdown { plain[start..].find("-->") } else { plain[start..].find('"') };
+        let end = start + close.filter(|_| opens && !is_code(at))?;
+        let because = plain[start..end].find("because").map_or(end, |found| start + found);
+        let reason = text[because..end].get("because".len()..).unwrap_or_default();
         let scope = document.tools.iter().map(|tool| tool.places.whole).find(|whole| whole.contains(at));
-        Some(Request { span: Span::new(at, at + MARK.len() + end), scope, names, reason: reason.trim() })
+        Some(Request { span: Span::new(at, end), scope, word, names: &text[start..because], reason: reason.trim() })
     };
-    text.match_indices(MARK).take(MAX_IGNORES).filter_map(request).collect()
+    plain.match_indices(ASKED).filter_map(request).take(MAX_IGNORES).collect()
 }

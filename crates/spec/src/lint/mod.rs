@@ -1,9 +1,8 @@
 //! Checking documents: rules as data, findings with places and, where it is safe, a fix.
 //!
 //! [`RULES`] is the list of requirements, one row each; the modules hold the checks:
-//! `structure` the sections and placeholders, `names`, `tables` and `schemas`, `examples`,
-//! `behaviour` status, errors, idempotency and security, `descriptions` also versions, `advice`
-//! what could be better. Only the text is checked; no tool is ever called.
+//! `structure` the sections and placeholders, `names`, `tables` and `schemas`, `examples`, `status` the result,
+//! `behaviour` errors, idempotency and hints, `security`, `descriptions` also versions, `advice` what could be better. Only the text is checked; no tool is ever called.
 
 mod advice;
 mod behaviour;
@@ -16,11 +15,14 @@ mod names;
 mod placeholders;
 pub(crate) mod rules;
 mod schemas;
+mod security;
 mod shapes;
 mod simplified;
 pub mod standard;
+mod status;
 mod structure;
 mod tables;
+mod words;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -81,7 +83,7 @@ pub fn check(document: &Document, config: &LintConfig) -> Findings {
         blank: Vec::new(),
         ignores: Vec::new(),
         budget: CheckBudget::default(),
-        intro_names: behaviour::error_names_in(&document.intro),
+        intro_names: status::error_names_in(&document.intro),
     };
     ignores::read(&mut reporter);
     for problem in &document.problems {
@@ -226,7 +228,9 @@ impl<'a> Reporter<'a> {
             structure::sections(self, tool);
             tables::check(self, tool);
             examples::check(self, tool, input.as_ref(), output.as_ref());
+            status::check(self, tool);
             behaviour::check(self, tool);
+            security::check(self, tool);
         }
         names::check(self, tool);
         schemas::parameters(self, tool);

@@ -116,23 +116,46 @@ const VERBS: &[&str] = &[
     "write",
 ];
 
+/// The words of a name, in small letters: `read_file`, `read-file` and `readFile` have the same.
+pub(super) fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = '_';
+    for character in name.chars() {
+        let is_border = matches!(character, '_' | '-' | '.' | '/');
+        if is_border || character.is_uppercase() && before.is_lowercase() {
+            words.push(String::new());
+        }
+        if !is_border && let Some(word) = words.last_mut() {
+            word.extend(character.to_lowercase());
+        }
+        before = character;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 /// The part of a name that will have to change, such as `_v2`.
 fn unstable(name: &str) -> Option<&'static str> {
-    let words: Vec<String> = name.split(['_', '-', '.']).map(str::to_lowercase).collect();
+    let words = words(name);
+    let is_number = |word: &str, least: u32, most: u32| {
+        word.parse::<u32>().is_ok_and(|number| (least..=most).contains(&number)) && !word.starts_with('+')
+    };
     for (index, word) in words.iter().enumerate() {
         let digits = word.strip_prefix('v').filter(|digits| !digits.is_empty()).unwrap_or("x");
-        if digits.bytes().all(|byte| byte.is_ascii_digit()) && index > 0 {
+        if digits.bytes().all(|byte| byte.is_ascii_digit()) && words.len() > 1 {
             return Some("contains a version, which belongs in the version line");
         }
-        if word.len() >= 6 && word.starts_with("20") && word.bytes().all(|byte| byte.is_ascii_digit()) {
+        let is_whole_date = word.len() >= 6 && word.starts_with("20") && word.bytes().all(|byte| byte.is_ascii_digit());
+        let is_month = words.get(index + 1).is_some_and(|month| month.len() == 2 && is_number(month, 1, 12));
+        if is_whole_date || word.len() == 4 && is_number(word, 1990, 2099) && is_month {
             return Some("contains a date");
         }
         let is_last = index + 1 == words.len() && index > 0;
         // `create_draft` and `read_temp` name what they act on.
         let is_object = index > 0 && VERBS.contains(&words[index - 1].as_str());
         let is_passing = match word.as_str() {
-            "tmp" | "wip" => true,
-            "new" | "old" | "temp" | "draft" | "beta" | "alpha" => !is_object,
+            "tmp" | "wip" | "deprecated" | "legacy" | "experimental" => true,
+            "new" | "old" | "temp" | "draft" | "beta" | "alpha" | "latest" | "final" => !is_object,
             _ => false,
         };
         if is_last && is_passing {
@@ -148,7 +171,17 @@ mod tests {
 
     #[test]
     fn versions_and_dates_do_not_belong_in_a_name() {
-        for name in ["search_v2", "report_20250131", "sync_tmp", "files.v1.read"] {
+        for name in [
+            "search_v2",
+            "searchV2",
+            "search-V3",
+            "v2.search",
+            "report_20250131",
+            "report_2025_01_31",
+            "sync_tmp",
+            "sync_legacy",
+            "files.v1.read",
+        ] {
             assert!(unstable(name).is_some(), "{name}");
         }
         for name in [
@@ -161,6 +194,10 @@ mod tests {
             "read_temp",
             "mp3_2_wav",
             "o1_execute",
+            "get_latest",
+            "convert_2000_12v",
+            "iso_8601_parse",
+            "office_2019_open",
         ] {
             assert_eq!(unstable(name), None, "{name}");
         }

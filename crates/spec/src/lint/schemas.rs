@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
+use super::words::is_unwritten;
 use super::{Reporter, rules};
-use crate::json::{JsonMistake, MistakeKind};
-use crate::model::{Section, ToolSpecification};
+use crate::json::{JsonKind, JsonMistake, MistakeKind};
+use crate::model::{Section, ToolSpecification, properties, required};
 use crate::read::places::SchemaSource;
 use crate::schema::Checker;
 use sinew_tool::finding::Rule;
 use sinew_tool::finding::{Edit, Span};
+use sinew_tool::spelling;
 use sinew_tool::text::clip;
 
 /// Checks the schemas. Returns validators for input and output where the schemas are valid.
@@ -32,7 +34,8 @@ pub(super) fn check<'a>(
     let output =
         output.and_then(|schema| check_schema(reporter, &places.output, schema, &rules::OUTPUT_SCHEMA_INVALID, near));
     if !reporter.is_markdown() {
-        let is_object = tool.input.get("type").is_some_and(|kind| kind == "object");
+        let is_object = tool.input.get("type").is_some_and(|kind| kind == "object")
+            && places.input.schema.as_ref().is_some_and(|node| matches!(node.kind, JsonKind::Object(_)));
         if places.input.schema.is_none() {
             let message = "the tool has no `inputSchema`; give at least {\"type\": \"object\"}";
             reporter.report(&rules::INPUT_SCHEMA_INVALID, places.heading, message);
@@ -110,6 +113,7 @@ pub(super) fn parameters(reporter: &mut Reporter<'_>, tool: &ToolSpecification) 
         described,
         "description; say what it means, its unit and what is allowed",
     );
+    undescribed_names(reporter, &rules::PARAMETER_DESCRIPTION, &tool.places.input, &tool.input, near);
     if !reporter.is_markdown() {
         return;
     }
@@ -125,6 +129,33 @@ pub(super) fn parameters(reporter: &mut Reporter<'_>, tool: &ToolSpecification) 
         reporter.report(&rules::SCHEMA_MISSING, places.section_heading(Section::Input), message);
     }
 }
+
+/// Names that a schema requires and describes nowhere, misspelt ones most often.
+fn undescribed_names(
+    reporter: &mut Reporter<'_>,
+    rule: &'static Rule,
+    source: &SchemaSource,
+    schema: &Value,
+    near: Span,
+) {
+    let describes_elsewhere = ["$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"]
+        .iter()
+        .any(|key| schema.get(key).is_some());
+    if describes_elsewhere {
+        return;
+    }
+    let known = properties(schema);
+    let missing = required(schema).into_iter().filter(|name| known.is_none_or(|known| !known.contains_key(*name)));
+    for name in missing.take(MOST_NAMES) {
+        let meant = known.and_then(|known| spelling::nearest(name, known.keys().map(String::as_str)));
+        let meant = meant.map(|name| format!("; did you mean `{}`?", clip(name))).unwrap_or_default();
+        let message = format!("`{}` is required and not described{meant}", clip(name));
+        reporter.report(rule, source.place("/required").unwrap_or(near), message);
+    }
+}
+
+/// Further names would say nothing new.
+const MOST_NAMES: usize = 5;
 
 /// The parameters of a tool or the fields of its result.
 struct MemberList<'a> {
@@ -160,7 +191,7 @@ fn has_example(property: &Value) -> bool {
     crate::print::example(property).is_some()
 }
 
-fn described(property: &Value) -> bool {
-    let words = |key: &str| property.get(key).and_then(Value::as_str).is_some_and(|words| !words.trim().is_empty());
+pub(super) fn described(property: &Value) -> bool {
+    let words = |key: &str| property.get(key).and_then(Value::as_str).is_some_and(|words| !is_unwritten(words));
     words("description") || words("title") && property.get("enum").is_some() || property.get("$ref").is_some()
 }

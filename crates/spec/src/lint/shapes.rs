@@ -32,6 +32,8 @@ struct MissingShapes {
     items: Vec<String>,
     members: Vec<String>,
     descriptions: Vec<String>,
+    /// Schemas with an example or a default that they refuse.
+    misfits: Vec<(String, Value)>,
 }
 
 fn check_schema(reporter: &mut Reporter<'_>, source: &SchemaSource, schema: Option<&Value>, near: Span) {
@@ -51,6 +53,10 @@ fn check_schema(reporter: &mut Reporter<'_>, source: &SchemaSource, schema: Opti
         let span = source.place(first).unwrap_or(near);
         reporter.report(rule, span, format!("{}{more} {what}", shown.join(", ")));
     }
+    for (pointer, value) in missing.misfits.iter().take(SHOWN) {
+        let message = format!("the example or default {} of `{}` is refused by its own schema", clip(&value.to_string()), clip(pointer));
+        reporter.report(&rules::EXAMPLE_TYPE, source.place(pointer).unwrap_or(near), message);
+    }
 }
 
 fn look(schema: &Value, pointer: &mut String, depth: usize, missing: &mut MissingShapes) {
@@ -59,36 +65,102 @@ fn look(schema: &Value, pointer: &mut String, depth: usize, missing: &mut Missin
         return;
     }
     let has = |keys: &[&str]| keys.iter().any(|key| members.contains_key(*key));
+    // What accepts everything describes nothing.
+    let says = |key: &str| members.get(key).is_some_and(|part| !is_anything(part));
     let elsewhere = || has(&["$ref", "allOf", "anyOf", "oneOf", "enum", "const", "if"]);
-    let is = |kind: &str| members.get("type").is_some_and(|own| own == kind);
-    if is("array") && !has(&["items", "prefixItems", "contains"]) && !elsewhere() {
+    let is = |kind: &str| match members.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|own| own == kind),
+        own => own.is_some_and(|own| own == kind),
+    };
+    if is("array") && !["items", "prefixItems", "contains"].into_iter().any(says) && !elsewhere() {
         missing.items.push(pointer.clone());
     }
-    let shaped = ["properties", "patternProperties", "additionalProperties", "propertyNames", "maxProperties"];
-    if is("object") && depth > 0 && !has(&shaped) && !elsewhere() {
+    let is_shaped = has(&["patternProperties", "propertyNames", "maxProperties"])
+        || says("additionalProperties")
+        || members.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty());
+    if is("object") && depth > 0 && !is_shaped && !elsewhere() {
         missing.members.push(pointer.clone());
     }
-    let length = pointer.len();
-    for (name, member) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        pointer.push_str("/properties/");
-        pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-        // The first level has rules of its own.
-        if depth > 0 && !is_described(member) {
-            missing.descriptions.push(pointer.clone());
+    if let Some(wrong) = given_values(members).find(|value| !fits(schema, value)) {
+        missing.misfits.push((pointer.clone(), wrong.clone()));
+    }
+    let below = |steps: [&str; 2], part: &Value, pointer: &mut String, missing: &mut MissingShapes| {
+        let length = pointer.len();
+        for step in steps.into_iter().filter(|step| !step.is_empty()) {
+            pointer.push('/');
+            pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
         }
-        look(member, pointer, depth + 1, missing);
+        look(part, pointer, depth + 1, missing);
         pointer.truncate(length);
+    };
+    for key in ["properties", "$defs", "definitions"] {
+        for (name, member) in members.get(key).and_then(Value::as_object).into_iter().flatten() {
+            // The first level has rules of its own, and a definition is described where it is used.
+            if depth > 0 && key == "properties" && !is_described(member) {
+                missing.descriptions.push(format!("{pointer}/{key}/{}", name.replace('~', "~0").replace('/', "~1")));
+            }
+            below([key, name], member, pointer, missing);
+        }
     }
-    if let Some(items) = members.get("items").filter(|items| items.is_object()) {
-        pointer.push_str("/items");
-        look(items, pointer, depth + 1, missing);
-        pointer.truncate(length);
+    for key in ["items", "additionalProperties"] {
+        if let Some(part) = members.get(key) {
+            below([key, ""], part, pointer, missing);
+        }
     }
+    for key in ["anyOf", "oneOf", "allOf", "prefixItems"] {
+        for (index, part) in members.get(key).and_then(Value::as_array).into_iter().flatten().enumerate() {
+            below([key, &index.to_string()], part, pointer, missing);
+        }
+    }
+}
+
+fn is_anything(schema: &Value) -> bool {
+    *schema == Value::Bool(true) || schema.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 fn is_described(schema: &Value) -> bool {
     let Value::Object(members) = schema else { return true };
-    members.contains_key("description") || members.contains_key("$ref") || members.contains_key("const")
+    super::schemas::described(schema) || members.contains_key("const")
+}
+
+/// The values that a schema gives as examples of itself.
+fn given_values(members: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    let listed = members.get("examples").and_then(Value::as_array).into_iter().flatten();
+    // Generators write `null` for "no default".
+    let default = members.get("default").filter(|value| !value.is_null());
+    listed.chain(members.get("example")).chain(default)
+}
+
+/// Whether a value has the type that a schema states, and is one of its choices, as far as can be seen at once.
+fn fits(schema: &Value, value: &Value) -> bool {
+    if schema.get("enum").and_then(Value::as_array).is_some_and(|choices| !choices.contains(value)) {
+        return false;
+    }
+    if let Some(branches) = schema.get("anyOf").and_then(Value::as_array) {
+        return branches.iter().any(|branch| fits(branch, value));
+    }
+    let has_type = match schema.get("type") {
+        Some(Value::String(kind)) => has_kind(kind, value),
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).any(|kind| has_kind(kind, value)),
+        _ => true,
+    };
+    let items = schema.get("items").filter(|items| items.is_object());
+    let are_items_fit = match (items, value) {
+        (Some(items), Value::Array(values)) => values.iter().all(|value| fits(items, value)),
+        _ => true,
+    };
+    has_type && are_items_fit
+}
+
+fn has_kind(kind: &str, value: &Value) -> bool {
+    match (kind, value) {
+        ("integer", Value::Number(number)) => number.as_f64().is_some_and(|number| number.fract() == 0.0),
+        ("string", Value::String(_)) | ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => true,
+        ("null", Value::Null) | ("array", Value::Array(_)) | ("object", Value::Object(_)) => true,
+        // What is no type has a rule of its own.
+        ("string" | "integer" | "number" | "boolean" | "null" | "array" | "object", _) => false,
+        _ => true,
+    }
 }
 
 /// Example cells that are not values of the type beside them.
@@ -107,33 +179,24 @@ fn wrong_example(row: &FieldRow) -> Option<(&Cell, String)> {
     let cell = row.example.as_ref()?;
     let said = cell.said()?;
     let schema = types::read(&kind.text)?.schema;
-    let types: Vec<&str> = match schema.get("type") {
-        Some(Value::String(name)) => vec![name],
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-        _ => return None,
-    };
+    schema.get("type").or_else(|| schema.get("enum")).or_else(|| schema.get("anyOf"))?;
     // Only a cell with a single value is checked: in code, or JSON by itself; "`a` or `b`" is a sentence.
     let code = prose::uncode(said);
     let raw = code.unwrap_or(said).trim();
     let is_word = |raw: &str| raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    let word = Value::String(raw.to_owned());
     let value: Value = match (serde_json::from_str(raw), raw) {
+        // A number in a cell for text is text.
+        (Ok(Value::Number(_)), _) if fits(&schema, &word) => word,
         (Ok(value), _) => value,
         (Err(_), "True" | "False") => Value::Bool(true),
         (Err(_), "None") => Value::Null,
-        (Err(_), _) if code.is_some() || is_word(raw) => Value::String(raw.to_owned()),
+        // `[...]` and `{…}` are abbreviations.
+        (Err(_), _) if raw.starts_with(['[', '{']) && (raw.contains("...") || raw.contains('…')) => return None,
+        (Err(_), _) if code.is_some() || is_word(raw) => word,
         (Err(_), _) => return None,
     };
-    // A bare word in code is a string, and so is a number where the type is string.
-    let fits = types.iter().any(|name| match (*name, &value) {
-        ("string", Value::String(_) | Value::Number(_)) => true,
-        ("integer", Value::Number(number)) => number.as_f64().is_some_and(|number| number.fract() == 0.0),
-        ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) | ("null", Value::Null) => true,
-        ("array", Value::Array(_)) | ("object", Value::Object(_)) => true,
-        // `[...]` and `{…}` are abbreviations.
-        ("array" | "object", Value::String(text)) => text.contains("...") || text.contains('…'),
-        _ => false,
-    });
-    (!fits).then(|| (cell, types.join(" or ")))
+    (!fits(&schema, &value)).then(|| (cell, types::write(&schema)))
 }
 
 const NEGATIONS: &[&str] = &["not", "never", "without", "no"];

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::words::is_unwritten;
 use super::{Reporter, hidden, placeholders, rules};
 use crate::model::{Section, ToolSpecification};
 use crate::read::schemas::NO_PARAMETERS;
@@ -80,7 +81,8 @@ pub(super) fn sections(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
             let fix = place.is_heading.then_some(Edit { span: place.heading, replacement: expected });
             reporter.report_fixable(&rules::SECTION_HEADING, place.heading, message, fix);
         }
-        if !place.is_filled {
+        let body = Span::new(place.heading.end, place.whole.end).of(reporter.text());
+        if !place.is_filled || is_unwritten(body) {
             let message =
                 format!("the section \"{}\" is empty; fill it in, or write N/A and the reason", place.section.title());
             reporter.report(&rules::SECTION_EMPTY, place.heading, message);

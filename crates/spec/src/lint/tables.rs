@@ -146,6 +146,9 @@ fn agreement(reporter: &mut Reporter<'_>, source: &SchemaSource, table: &FieldTa
             let message = format!("`{shown}` is {} in the table and {} in the JSON Schema", words(one), words(two));
             reporter.report(&rules::TABLE_SCHEMA, cell.span, message);
         }
+        if let (Some(cell), Some(message)) = (&row.kind, other_values(property, other, schema)) {
+            reporter.report(&rules::TABLE_SCHEMA, cell.span, format!("`{shown}` {message}"));
+        }
         let written =
             source.schema.as_ref().and_then(|node| node.get("properties")?.get(name)?.get("description")?.as_str());
         if let (Some(words), Some(cell)) = (written, &row.description)
@@ -167,6 +170,21 @@ fn agreement(reporter: &mut Reporter<'_>, source: &SchemaSource, table: &FieldTa
         let message = format!("the {noun} `{}` is in the JSON Schema, not in the table", clip(name));
         reporter.report(&rules::TABLE_SCHEMA, span, message);
     }
+}
+
+/// How the choices or the items that a table states differ from those of the schema.
+fn other_values(tabled: &Value, written: &Value, root: &Value) -> Option<String> {
+    let choices = |schema: &Value| {
+        let listed = schema.get("enum")?.as_array()?.iter();
+        Some(listed.map(Value::to_string).collect::<BTreeSet<_>>())
+    };
+    if let (Some(one), Some(two)) = (choices(tabled), choices(written)) {
+        let other: Vec<String> = one.symmetric_difference(&two).map(|value| clip(value)).collect();
+        return (!other.is_empty()).then(|| format!("has other values in the JSON Schema: {}", other.join(", ")));
+    }
+    let (one, two) = (tabled.get("items")?, written.get("items")?);
+    let (one, two) = (kinds(root, one, 0)?, kinds(root, two, 0)?);
+    (one != two).then(|| "has items of another type in the JSON Schema".to_owned())
 }
 
 /// The types a schema allows; `None` if that is not obvious.

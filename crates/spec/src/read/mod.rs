@@ -45,9 +45,9 @@ pub enum Format {
     Manifest,
 }
 
-/// What the source of a tool list can state.
+/// How much the source of a tool list can state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
+pub enum ListDetail {
     /// A text of which nobody knows who wrote it.
     #[default]
     Unknown,
@@ -55,6 +55,15 @@ pub enum Dialect {
     Complete,
     /// A board or an app, whose protocol knows names, descriptions and arguments; some know results too.
     Short,
+}
+
+impl ListDetail {
+    /// Whether what only one of two lists states is a change. A list of an unknown source is taken for an earlier one
+    /// of the same device.
+    pub fn is_comparable_with(self, other: ListDetail) -> bool {
+        use ListDetail::{Complete, Short};
+        !matches!((self, other), (Complete, Short) | (Short, Complete))
+    }
 }
 
 /// A problem found while reading.
@@ -69,7 +78,7 @@ pub struct Problem {
 #[derive(Clone, Debug)]
 pub struct Document {
     pub format: Format,
-    pub dialect: Dialect,
+    pub detail: ListDetail,
     /// The text that all spans point into: without a byte order mark, and empty where it was not
     /// text or too large.
     pub text: String,
@@ -168,7 +177,7 @@ impl Document {
     fn empty(format: Format, text: String) -> Document {
         Document {
             format,
-            dialect: Dialect::Unknown,
+            detail: ListDetail::Unknown,
             lines: Lines::new(&text),
             text,
             title: None,

@@ -41,6 +41,9 @@ pub(crate) fn says_no_tools(line: &str) -> bool {
     {
         return true;
     }
+    if says_so_elsewhere(&line) {
+        return true;
+    }
     let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let is_tool = |word: &&str| matches!(*word, "tool" | "tools");
     let within = |start: usize, count: usize| &words[start.min(words.len())..(start + count).min(words.len())];
@@ -48,6 +51,7 @@ pub(crate) fn says_no_tools(line: &str) -> bool {
         let is_condition = index > 0 && matches!(words[index - 1], "if" | "when" | "where" | "unless" | "while");
         match *word {
             _ if is_condition => false,
+            "0" | "zero" if index > 0 && is_tool(&words[index - 1]) && words.len() <= 6 => true,
             "no" | "zero" | "0" | "without" => within(index + 1, 4).iter().any(is_tool),
             "not" | "neither" | "never" => {
                 let after = within(index + 1, 12);
@@ -59,6 +63,30 @@ pub(crate) fn says_no_tools(line: &str) -> bool {
             }
             _ => false,
         }
+    })
+}
+
+/// The same in the languages of other authors: a word for "no" before a word for "tools".
+fn says_so_elsewhere(line: &str) -> bool {
+    const WORDS: [(&[&str], &[&str]); 6] = [
+        (&["keine", "kein", "keinerlei"], &["werkzeuge", "werkzeug", "tools", "tool", "mcp"]),
+        (&["aucun", "aucune", "pas", "sans"], &["outil", "outils", "tools"]),
+        (&["ningún", "ninguna", "sin", "no"], &["herramienta", "herramientas"]),
+        (&["nenhuma", "sem", "não"], &["ferramenta", "ferramentas"]),
+        (&["nessuno", "nessun", "non", "senza"], &["strumento", "strumenti"]),
+        (&["geen"], &["tools", "gereedschappen", "hulpmiddelen"]),
+    ];
+    /// Scripts without spaces say it in one phrase.
+    const PHRASES: [&str; 8] = [
+        "没有工具", "无工具", "没有mcp工具", "不提供任何工具", "ツールはありません", "ツールはない", "도구가 없", "нет инструментов",
+    ];
+    if PHRASES.iter().any(|phrase| line.contains(phrase)) {
+        return true;
+    }
+    let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    WORDS.iter().any(|(none, tools)| {
+        let denies = words.iter().position(|word| none.contains(word));
+        denies.is_some_and(|at| words[at + 1..].iter().take(8).any(|word| tools.contains(word)))
     })
 }
 
@@ -82,6 +110,11 @@ mod tests {
             "Status: Not applicable",
             "Neither the library nor its plugins provide tools.",
             "It never registers a tool of its own.",
+            "Dieses Modul stellt keine Werkzeuge bereit.",
+            "Ce module n'expose aucun outil MCP.",
+            "Este módulo no expone herramientas.",
+            "本模块没有工具。",
+            "Tools: 0",
         ] {
             assert!(says_no_tools(line), "{line}");
         }

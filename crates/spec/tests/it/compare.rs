@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sinew_spec::compare::{Bump, Impact, diff, diff_documents, diff_lists};
-use sinew_spec::{Dialect, Document};
+use sinew_spec::{Document, ListDetail};
 use sinew_tool::{Hints, Tool, Version};
 
 fn object(properties: Value, required: Value) -> Value {
@@ -589,14 +589,18 @@ fn a_server_that_lost_its_results_breaks_its_callers_and_a_board_cannot_state_an
     let (page, mut list) = described_and_listed();
     let unknown = diff_documents(&page, &list);
     assert!(unknown.changes.is_empty() && unknown.not_compared.contains(&"output schemas"), "{unknown:?}");
-    list.dialect = Dialect::Complete;
+    list.detail = ListDetail::Complete;
     let server = diff_documents(&page, &list);
     assert_eq!(server.changes.iter().map(|change| change.impact).max(), Some(Impact::Breaking), "{server:?}");
-    list.dialect = Dialect::Short;
+    list.detail = ListDetail::Short;
     let mut full = Document::parse(
         r#"[{"name": "dim_it", "description": "Dims.", "title": "Dim", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}}]"#,
     );
-    full.dialect = Dialect::Complete;
+    full.detail = ListDetail::Complete;
     let board = diff_documents(&full, &list);
     assert!(board.changes.is_empty() && board.not_compared.contains(&"titles"), "{board:?}");
+    full.detail = ListDetail::Unknown;
+    let earlier = diff_documents(&full, &list);
+    assert!(earlier.changes.iter().any(|change| change.kind == "output-removed"), "{earlier:?}");
+    assert_eq!(earlier.not_compared, [""; 0]);
 }

@@ -15,4 +15,5 @@ mod rules;
 mod standard;
 mod unread;
 mod variance;
+mod variants;
 mod work;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use sinew_api::Devices;
 use sinew_spec::lint::{CheckedDocument, LintConfig};
-use sinew_spec::{Dialect, Document, read};
+use sinew_spec::{Document, ListDetail, read};
 
 use crate::args::ReachArgs;
 use crate::client::{GatewayClient, GatewayTarget};
@@ -37,7 +37,7 @@ pub struct SpecText {
     bytes: Vec<u8>,
     /// The size of a file that is larger than the limit.
     too_large: Option<u64>,
-    dialect: Dialect,
+    detail: ListDetail,
 }
 
 impl SpecText {
@@ -65,7 +65,7 @@ impl SpecText {
             file,
             bytes,
             too_large: length.filter(|length| *length >= most),
-            dialect: Dialect::Unknown,
+            detail: ListDetail::Unknown,
         })
     }
 
@@ -76,8 +76,8 @@ impl SpecText {
         // What the gateway adds for AI clients is not the device's.
         tools.iter_mut().for_each(|tool| tool.simplified.clear());
         let bytes = format!("{:#}\n", json!({"tools": tools})).into_bytes();
-        let dialect = dialect_of(&mut client, device).await?;
-        Ok(SpecText { path: format!("device:{device}"), file: None, bytes, too_large: None, dialect })
+        let detail = detail_of(&mut client, device).await?;
+        Ok(SpecText { path: format!("device:{device}"), file: None, bytes, too_large: None, detail })
     }
 
     /// A file, standard input, or `device:ID`.
@@ -90,8 +90,7 @@ impl SpecText {
 
     /// The text, if the other can state all that it states.
     pub fn comparable_with(&self, other: &SpecText) -> Option<&str> {
-        let is_short = [self.dialect, other.dialect].contains(&Dialect::Short);
-        (self.dialect == other.dialect || !is_short).then(|| self.as_str()).flatten()
+        self.detail.is_comparable_with(other.detail).then(|| self.as_str()).flatten()
     }
 
     fn as_str(&self) -> Option<&str> {
@@ -103,7 +102,7 @@ impl SpecText {
             Some(length) => read::too_large(length),
             None => Document::from_bytes(&self.bytes),
         };
-        document.dialect = self.dialect;
+        document.detail = self.detail;
         let is_whole = self.bytes.len() <= read::MAX_BYTES;
         let text = if is_whole { String::from_utf8(self.bytes).ok() } else { None };
         SpecSource { path: self.path, file: self.file, document, text }
@@ -148,13 +147,13 @@ impl SpecSource {
 }
 
 /// Boards and apps have protocols of their own, which say less of a tool than MCP.
-async fn dialect_of(client: &mut GatewayClient, device: &str) -> Result<Dialect, CliError> {
+async fn detail_of(client: &mut GatewayClient, device: &str) -> Result<ListDetail, CliError> {
     let known: Devices = client.get("/api/v1/devices").await?;
     let found = known.devices.into_iter().find(|one| one.id == device || one.name.as_deref() == Some(device));
     Ok(match found.map(|one| one.family).as_deref() {
-        Some("board" | "serial" | "app") => Dialect::Short,
-        Some("server" | "phone" | "routine" | "thing" | "provider") => Dialect::Complete,
-        _ => Dialect::Unknown,
+        Some("board" | "serial" | "app") => ListDetail::Short,
+        Some("server" | "phone" | "routine" | "thing" | "provider") => ListDetail::Complete,
+        _ => ListDetail::Unknown,
     })
 }
 

@@ -105,6 +105,14 @@ pub(super) fn is_plain(schema: &Value) -> bool {
     })
 }
 
+/// Whether a schema accepts something, as can be seen without rewriting it.
+pub(super) fn is_surely_something(schema: &Value) -> bool {
+    let Value::Object(members) = schema else { return *schema == Value::Bool(true) };
+    // What becomes of a part may make another form of these two.
+    let is_settled = |key: &str| !matches!(key, "items" | "additionalProperties");
+    members.iter().all(|(key, value)| is_settled(key) && forms(members, key, value) == Forms::One)
+}
+
 fn is_true(schema: &Value) -> bool {
     match schema {
         Value::Bool(open) => *open,

@@ -48,12 +48,16 @@ fn address(homepage: &str, page: &str) -> Option<String> {
 }
 
 pub(super) fn sarif(linter: &Linter, files: &[FileReport<'_>]) -> Value {
+    sarif_with_links(env!("CARGO_PKG_HOMEPAGE"), linter, files)
+}
+
+fn sarif_with_links(homepage: &str, linter: &Linter, files: &[FileReport<'_>]) -> Value {
     let level = |severity: Severity| match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
         Severity::Advice => "note",
     };
-    let page = address(env!("CARGO_PKG_HOMEPAGE"), linter.page);
+    let page = address(homepage, linter.page);
     let rules: Vec<Value> = linter
         .rules
         .iter()
@@ -194,4 +198,39 @@ pub(super) fn junit(linter: &Linter, files: &[FileReport<'_>]) -> String {
 
 fn xml(text: &str) -> String {
     escape_markup(&clean_all(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::rules! {
+        static RULES = [
+            TOO_LOUD {
+                severity: Warning, fixable: false,
+                title: "The bell is quiet",
+                why: "People sleep.",
+                bad: "volume: 100",
+                good: "volume: 10",
+            }
+        ];
+    }
+
+    static BELLS: Linter = Linter { name: "bells", page: "docs/bells.md", rules: RULES };
+
+    #[test]
+    fn rules_are_explained_in_the_report_and_linked_where_the_publisher_has_an_address() {
+        let driver = |homepage| sarif_with_links(homepage, &BELLS, &[])["runs"][0]["tool"]["driver"].clone();
+        let (alone, linked) = (driver(""), driver("https://git.example/sinew/blob/main/"));
+        for driver in [&alone, &linked] {
+            let help = &driver["rules"][0]["help"];
+            assert!(["text", "markdown"].iter().all(|form| {
+                let says = |words| help[*form].as_str().is_some_and(|help| help.contains(words));
+                says("People sleep.") && says("volume: 10")
+            }));
+        }
+        assert!(alone.get("informationUri").is_none() && alone["rules"][0].get("helpUri").is_none());
+        assert_eq!(linked["informationUri"], "https://git.example/sinew/blob/main/docs/bells.md");
+        assert_eq!(linked["rules"][0]["helpUri"], "https://git.example/sinew/blob/main/docs/bells.md#too-loud");
+    }
 }
