@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use sinew_presence::{Boot, DeviceHash, Entry, Key, NodeId, Owner, Record};
+use sinew_presence::{Boot, DeviceHash, Entry, Key, NodeId, Owner, Record, Revision, Term};
 use sinew_tool::{DeviceInfo, DeviceKey, Digest};
 
 /// The version of the records and messages. A node leaves those of another one alone.
@@ -35,6 +35,8 @@ struct NodeText {
     v: u32,
     /// Of the run that is alive; none once it ended.
     boot: Option<String>,
+    /// Of its lease; 0 in the first record of one.
+    term: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -48,6 +50,7 @@ struct DeviceText {
 struct HeldText {
     node: String,
     boot: String,
+    term: String,
     card: DeviceCard,
 }
 
@@ -92,13 +95,19 @@ pub(crate) fn parse_hash(text: &str) -> Option<DeviceHash> {
 
 pub(crate) fn text_of(record: &Record<Card>) -> Option<String> {
     let boot_text = |boot: Boot| format!("{:016x}", boot.0);
+    let term_text = |term: Term| format!("{:x}", term.0);
     match record {
-        Record::Lease(boot) => serde_json::to_string(&NodeText { v: VERSION, boot: Some(boot_text(*boot)) }).ok(),
-        Record::Ended => serde_json::to_string(&NodeText { v: VERSION, boot: None }).ok(),
+        Record::Lease { boot, term } => {
+            let (boot, term) = (Some(boot_text(*boot)), term_text(*term));
+            serde_json::to_string(&NodeText { v: VERSION, boot, term }).ok()
+        }
+        Record::Ended => {
+            serde_json::to_string(&NodeText { v: VERSION, boot: None, term: term_text(Term::default()) }).ok()
+        }
         Record::Left => serde_json::to_string(&DeviceText { v: VERSION, held: None }).ok(),
-        Record::Held(Entry { owner, body }) => {
-            let (node, boot) = (owner.node.to_string(), boot_text(owner.boot));
-            let held = HeldText { node, boot, card: DeviceCard::clone(body) };
+        Record::Held(Entry { owner, term, body }) => {
+            let (node, boot, term) = (owner.node.to_string(), boot_text(owner.boot), term_text(*term));
+            let held = HeldText { node, boot, term, card: DeviceCard::clone(body) };
             serde_json::to_string(&DeviceText { v: VERSION, held: Some(held) }).ok()
         }
     }
@@ -108,15 +117,16 @@ pub(crate) fn text_of(record: &Record<Card>) -> Option<String> {
 /// Reads a record; `None` for one of another version, or none of ours.
 pub(crate) fn parse_record(key: &Key, text: &[u8]) -> Option<Record<Card>> {
     let parse_boot = |text: &str| u64::from_str_radix(text, 16).ok().map(Boot);
+    let parse_term = |text: &str| u64::from_str_radix(text, 16).ok().map(Revision);
     if text.len() > MAX_RECORD {
         return None;
     }
     match key {
         Key::Node(_) => {
-            let NodeText { v, boot } = serde_json::from_slice(text).ok()?;
+            let NodeText { v, boot, term } = serde_json::from_slice(text).ok()?;
             let is_ours = v == VERSION;
             match boot.filter(|_| is_ours) {
-                Some(boot) => parse_boot(&boot).map(Record::Lease),
+                Some(boot) => Some(Record::Lease { boot: parse_boot(&boot)?, term: parse_term(&term)? }),
                 None => is_ours.then_some(Record::Ended),
             }
         }
@@ -125,11 +135,12 @@ pub(crate) fn parse_record(key: &Key, text: &[u8]) -> Option<Record<Card>> {
             if v != VERSION {
                 return None;
             }
-            let Some(HeldText { node, boot, card }) = held else { return Some(Record::Left) };
+            let Some(HeldText { node, boot, term, card }) = held else { return Some(Record::Left) };
             let owner = Owner { node: NodeId::parse(&node)?, boot: parse_boot(&boot)? };
+            let term = parse_term(&term)?;
             // Nobody may speak for another device.
             (hash_of(&card.info.key) == *device && card.toolset().is_some())
-                .then(|| Record::Held(Entry { owner, body: Arc::new(card) }))
+                .then(|| Record::Held(Entry { owner, term, body: Arc::new(card) }))
         }
     }
 }
@@ -160,10 +171,9 @@ mod tests {
     fn records_come_back_as_they_were() {
         let (node, device) = (Key::Node(NodeId::parse("a").unwrap()), Key::Device(hash_of(&DeviceKey("x".to_owned()))));
         let owner = Owner { node: NodeId::parse("a").unwrap(), boot: Boot(7) };
-        let held = Record::Held(Entry { owner, body: card("x") });
-        for (key, record) in
-            [(&node, Record::Lease(Boot(u64::MAX))), (&node, Record::Ended), (&device, Record::Left), (&device, held)]
-        {
+        let held = Record::Held(Entry { owner, term: Revision(9), body: card("x") });
+        let lease = Record::Lease { boot: Boot(u64::MAX), term: Revision(u64::MAX) };
+        for (key, record) in [(&node, lease), (&node, Record::Ended), (&device, Record::Left), (&device, held)] {
             assert_eq!(parse_record(key, text_of(&record).unwrap().as_bytes()), Some(record));
             let text = text_of_key(key);
             assert_eq!(parse_key(&text, matches!(key, Key::Device(_))).as_ref(), Some(key));
@@ -175,7 +185,7 @@ mod tests {
         let device = Key::Device(hash_of(&DeviceKey("x".to_owned())));
         let owner = Owner { node: NodeId::parse("a").unwrap(), boot: Boot(7) };
         // A card of another device under this key.
-        let foreign = text_of(&Record::Held(Entry { owner, body: card("y") })).unwrap();
+        let foreign = text_of(&Record::Held(Entry { owner, term: Revision(9), body: card("y") })).unwrap();
         for text in [&*foreign, "", "{}", r#"{"v":2,"held":null}"#, r#"{"v":1,"held":{"node":"A B"}}"#, "[[["] {
             assert_eq!(parse_record(&device, text.as_bytes()), None, "{text}");
         }

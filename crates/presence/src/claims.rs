@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use sinew_tool::Reach;
 
+use crate::peers::TermState;
 use crate::presence::{Output, Pending, Presence, PresenceEvent};
-use crate::records::{DeviceHash, Entry, Fence, Key, NodeId, ReadAnswer, Record, Revision, WriteAnswer};
+use crate::records::{DeviceHash, Entry, Fence, Key, NodeId, ReadAnswer, Record, Revision, Term, WriteAnswer};
 
 #[derive(Debug)]
 pub(crate) struct Local<B> {
@@ -111,9 +112,13 @@ impl<B: Clone + PartialEq> Presence<B> {
         }
     }
 
-    /// The store has an entry of ours: it is ours, also when the answer to its claim was lost.
-    pub(crate) fn adopt(&mut self, device: DeviceHash, revision: Revision) {
+    /// The store has an entry of ours: it is ours, also when the answer to its claim was lost. What several nodes can reach
+    /// is not if it was claimed in an older term: others may have taken it since, and our watch be behind.
+    pub(crate) fn adopt(&mut self, device: DeviceHash, revision: Revision, term: Term) {
         let local = self.local.entry(device).or_insert_with(Local::new);
+        if local.is_shared() && Some(term) != self.lease.term {
+            return self.void_fence(device);
+        }
         if local.fence != Some(revision) {
             local.fence = Some(revision);
             if local.wanted.is_some() {
@@ -121,6 +126,21 @@ impl<B: Clone + PartialEq> Presence<B> {
             }
             self.queue(device);
         }
+    }
+
+    /// Another node holds a device that this one can reach too.
+    fn stand_by(&mut self, device: DeviceHash) {
+        if let Some(local) = self.local.get_mut(&device)
+            && !std::mem::replace(&mut local.is_standby, true)
+        {
+            self.output.push_back(Output::Event(PresenceEvent::Standby { device }));
+        }
+    }
+
+    /// Looks again at what other nodes hold that this one can reach too.
+    pub(crate) fn queue_standby(&mut self) {
+        let waiting: Vec<_> = self.local.iter().filter(|(_, local)| local.is_standby).map(|(hash, _)| *hash).collect();
+        waiting.into_iter().for_each(|device| self.queue(device));
     }
 
     fn tell_held(&mut self, device: DeviceHash, revision: Revision) {
@@ -166,12 +186,28 @@ impl<B: Clone + PartialEq> Presence<B> {
         if is_same && local.fence == Some(revision) {
             return;
         }
-        if other.is_some() && local.is_shared() {
-            if !std::mem::replace(&mut local.is_standby, true) {
-                self.output.push_back(Output::Event(PresenceEvent::Standby { device }));
+        if local.is_shared() {
+            let is_of_this_store = revision != Revision::default();
+            let place = holder.map(|(place, _)| *place).filter(|place| self.owners.owner(*place).node != self.me.node);
+            let state = match place {
+                Some(place) if is_of_this_store => self.term_state(place),
+                // Of a lost store, which its node may not know to be lost.
+                _ if other.is_some() => TermState::Current,
+                _ => TermState::Over,
+            };
+            match (state, place) {
+                (TermState::Over, _) | (_, None) => {}
+                (TermState::Current, _) => return self.stand_by(device),
+                (TermState::Unknown, Some(place)) => {
+                    let node = self.owners.owner(place).node.clone();
+                    self.doubt(now, node);
+                    self.later.insert((now + self.timing.retry_after, device));
+                    return;
+                }
             }
-            return;
         }
+        let Some(local) = self.local.get_mut(&device) else { return };
+        let Some(wanted) = &local.wanted else { return };
         if revision == Revision::default() && local.is_shared() && now < self.shared_from {
             self.later.insert((self.shared_from, device));
             return;
@@ -187,7 +223,8 @@ impl<B: Clone + PartialEq> Presence<B> {
                 return;
             }
         }
-        let entry = Entry { owner: self.me.clone(), body: wanted.body.clone() };
+        let term = self.lease.term.unwrap_or_default();
+        let entry = Entry { owner: self.me.clone(), term, body: wanted.body.clone() };
         local.is_asked = true;
         local.is_standby = false;
         self.claims_asked += 1;

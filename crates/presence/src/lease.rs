@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use crate::peers::lease_of;
 use crate::presence::{Output, Pending, Presence, PresenceEvent};
-use crate::records::{Key, ReadAnswer, Record, Revision, WriteAnswer};
+use crate::records::{Key, ReadAnswer, Record, Revision, Term, WriteAnswer};
 
 #[derive(Debug, Default)]
 pub(crate) struct OwnLease {
     /// Of our record, as we know it.
     pub(crate) revision: Revision,
+    /// `None` before the first renewal, and from when we learn that the lease was lost to the next one.
+    pub(crate) term: Option<Term>,
     /// When the last renewal that succeeded was sent.
     pub(crate) renewed: Option<Duration>,
     pub(crate) due: Duration,
@@ -48,7 +51,8 @@ impl<B: Clone + PartialEq> Presence<B> {
         self.lease.is_asked = true;
         self.lease.due = now + self.timing.renew_every;
         let key = Key::Node(self.me.node.clone());
-        self.write(key, Record::Lease(self.me.boot), self.lease.revision, Pending::Renew { sent: now });
+        let lease = Record::Lease { boot: self.me.boot, term: self.lease.term.unwrap_or_default() };
+        self.write(key, lease, self.lease.revision, Pending::Renew { sent: now });
     }
 
     pub(crate) fn handle_renewed(&mut self, now: Duration, sent: Duration, answer: WriteAnswer) {
@@ -57,6 +61,7 @@ impl<B: Clone + PartialEq> Presence<B> {
             WriteAnswer::Done(revision) => {
                 let is_new = self.lease.state == LeaseState::Starting;
                 self.lease.revision = revision;
+                self.lease.term.get_or_insert(revision);
                 self.lease.renewed = Some(sent);
                 if is_new {
                     self.lease.state = LeaseState::Running;
@@ -80,19 +85,22 @@ impl<B: Clone + PartialEq> Presence<B> {
             ReadAnswer::Missing => {
                 self.lease.revision = Revision::default();
                 self.lease.due = now + self.timing.retry_after;
-                self.doubt_shared();
+                self.end_term();
             }
             ReadAnswer::Found(revision, record) if revision > self.lease.revision => {
-                let is_other = matches!(record, Record::Lease(boot) if boot != self.me.boot);
+                let lease = lease_of(revision, &record);
+                let is_other = lease.is_some_and(|(boot, _)| boot != self.me.boot);
                 if is_other && self.lease.state == LeaseState::Running {
                     self.lease.state = LeaseState::Over;
-                    self.doubt_shared();
+                    self.end_term();
                     self.output.push_back(Output::Event(PresenceEvent::Deposed));
                     return;
                 }
                 self.lease.revision = revision;
-                if record != Record::Lease(self.me.boot) {
-                    self.doubt_shared();
+                match lease.filter(|(boot, _)| *boot == self.me.boot) {
+                    // Ours, of which the answer was lost.
+                    Some((_, term)) => self.lease.term = Some(term),
+                    None => self.end_term(),
                 }
             }
             // An old copy; or the store numbers from the start again, which its new id says.
@@ -101,7 +109,8 @@ impl<B: Clone + PartialEq> Presence<B> {
     }
 
     /// Others may have taken what several nodes can reach while we had no lease: it is ours only after a new claim.
-    fn doubt_shared(&mut self) {
+    pub(crate) fn end_term(&mut self) {
+        self.lease.term = None;
         let shared: Vec<_> = self.local.iter().filter(|(_, local)| local.is_shared()).map(|(hash, _)| *hash).collect();
         for hash in shared {
             self.void_fence(hash);

@@ -8,7 +8,7 @@ use sinew_tool::Reach;
 use crate::claims::{Local, TakeOvers};
 use crate::lease::{LeaseState, OwnLease};
 use crate::mirror::{Mirror, Mirrored, OwnerIndex, Owners};
-use crate::peers::{Peer, boot_of};
+use crate::peers::{Peer, lease_of};
 use crate::records::{
     Change, DeviceHash, Fence, Key, NodeId, Owner, ReadAnswer, Record, Revision, StoreId, Ticket, WriteAnswer,
 };
@@ -175,8 +175,7 @@ pub(crate) enum Pending {
 impl<B: Clone + PartialEq> Presence<B> {
     pub fn new(me: Owner, timing: Timing) -> Presence<B> {
         let mut owners = Owners::default();
-        let place = owners.place(&me);
-        owners.set_alive(place, true);
+        owners.set_alive(&me, true);
         Presence {
             me,
             timing,
@@ -220,10 +219,13 @@ impl<B: Clone + PartialEq> Presence<B> {
             }
             self.is_synced = false;
             self.lease.revision = Revision::default();
+            self.lease.term = None;
             self.lease.due = now;
             for peer in self.peers.values_mut() {
                 peer.revision = Revision::default();
                 peer.expected = Revision::default();
+                peer.term = Revision::default();
+                peer.is_doubted = false;
                 peer.due = now + self.timing.dead_after;
             }
             self.mirror.values_mut().for_each(|entry| entry.revision = Revision::default());
@@ -242,7 +244,10 @@ impl<B: Clone + PartialEq> Presence<B> {
 
     pub fn handle_change(&mut self, now: Duration, change: Change<B>) {
         match change.key {
-            Key::Node(node) => self.handle_node_change(now, node, change.revision, boot_of(&change.record)),
+            Key::Node(node) => {
+                let lease = lease_of(change.revision, &change.record);
+                self.handle_node_change(now, node, change.revision, lease);
+            }
             Key::Device(device) => self.handle_device_change(now, device, change.revision, change.record),
         }
         self.settle(now);
@@ -285,8 +290,7 @@ impl<B: Clone + PartialEq> Presence<B> {
     pub fn next_time(&self) -> Option<Duration> {
         self.store?;
         let lease = (!self.lease.is_asked && self.lease.state != LeaseState::Over).then_some(self.lease.due);
-        let peers =
-            self.peers.values().filter(|peer| peer.alive.is_some() && !peer.is_asked).map(|peer| peer.due).min();
+        let peers = self.peers.values().filter(|peer| peer.is_watched() && !peer.is_asked).map(|peer| peer.due).min();
         let later = self.later.first().map(|(at, _)| *at).filter(|_| self.is_ready());
         lease.into_iter().chain(peers).chain(later).chain(self.sweep).min()
     }
@@ -380,8 +384,9 @@ impl<B: Clone + PartialEq> Presence<B> {
         }
     }
 
+    /// Whether devices can be claimed.
     fn is_ready(&self) -> bool {
-        self.is_synced && self.lease.state == LeaseState::Running
+        self.is_synced && self.lease.state == LeaseState::Running && self.lease.term.is_some()
     }
 
     fn is_shown(&self, place: OwnerIndex) -> bool {
@@ -428,11 +433,11 @@ impl<B: Clone + PartialEq> Presence<B> {
         let was_shown = self.mirror.get(&device).and_then(|known| known.held.as_ref());
         let was_shown = was_shown.is_some_and(|(place, _)| self.is_shown(*place));
         let held = match record {
-            Record::Held(entry) => Some((self.owners.place(&entry.owner), entry)),
+            Record::Held(entry) => Some((self.owners.place(&entry.owner, entry.term), entry)),
             _ => None,
         };
-        let is_mine = held.as_ref().is_some_and(|(_, entry)| entry.owner == self.me);
-        let by = held.as_ref().map_or(&self.me.node, |(_, entry)| &entry.owner.node).clone();
+        let my_term = held.as_ref().filter(|(_, entry)| entry.owner == self.me).map(|(_, entry)| entry.term);
+        let by = held.as_ref().map(|(_, entry)| entry.owner.node.clone());
         let held = held.map(|(place, entry)| (place, entry.body));
         if held.is_none() {
             self.left.push_back((now, device));
@@ -442,12 +447,14 @@ impl<B: Clone + PartialEq> Presence<B> {
         if was_shown && !is_shown {
             self.output.push_back(Output::Event(PresenceEvent::Gone { device }));
         }
-        if is_mine {
-            self.adopt(device, revision);
-        } else {
-            self.evict(device, by);
-            // What waited for the other node may go on now.
-            self.queue(device);
+        match (my_term, by) {
+            (Some(term), _) => self.adopt(device, revision, term),
+            (None, Some(by)) => {
+                self.evict(device, by);
+                self.queue(device);
+            }
+            // It may have connected again meanwhile, here or where it could be reached before.
+            (None, None) => self.void_fence(device),
         }
     }
 
@@ -463,8 +470,8 @@ impl<B: Clone + PartialEq> Presence<B> {
     }
 
     /// A node came or went, and with it all its entries.
-    pub(crate) fn show_owner(&mut self, place: OwnerIndex, is_alive: bool) {
-        let its = |entry: &Mirrored<B>| entry.held.as_ref().is_some_and(|(owner, _)| *owner == place);
+    pub(crate) fn show_owner(&mut self, places: &[OwnerIndex], is_alive: bool) {
+        let its = |entry: &Mirrored<B>| entry.held.as_ref().is_some_and(|(owner, _)| places.contains(owner));
         let devices: Vec<DeviceHash> =
             self.mirror.iter().filter(|(_, entry)| its(entry)).map(|(device, _)| *device).collect();
         for device in devices {

@@ -53,6 +53,10 @@ impl fmt::Display for DeviceHash {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Revision(pub u64);
 
+/// One lease of a node, from its first record to the last renewal: the revision of that first record, which names itself
+/// with 0. A node that lost its lease, even for a moment, has another term after it.
+pub type Term = Revision;
+
 /// Which store numbered the changes: another one after the store was lost and made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StoreId(pub u64);
@@ -73,7 +77,7 @@ pub enum Key {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record<B> {
     /// A node is alive in this run.
-    Lease(Boot),
+    Lease { boot: Boot, term: Term },
     /// A node stopped, or was declared dead.
     Ended,
     /// A device is held.
@@ -85,6 +89,8 @@ pub enum Record<B> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry<B> {
     pub owner: Owner,
+    /// In which lease it was written. What several nodes can reach is held only as long as that.
+    pub term: Term,
     /// What other nodes need to know of the device.
     pub body: B,
 }

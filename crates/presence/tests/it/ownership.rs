@@ -171,3 +171,125 @@ fn a_retired_node_gives_up_all_its_devices_with_one_write() {
     assert_eq!(cluster.writes, before + 2, "the end of the lease, and the claim of the other");
     assert_eq!(cluster.nodes[1].may_act(cluster.now, X), Ok(()));
 }
+
+/// Which nodes would act on the device, after each of some seconds.
+fn acting(cluster: &mut SmallCluster, seconds: usize) -> Vec<Vec<usize>> {
+    let acting = |cluster: &SmallCluster| {
+        let may = |node: &usize| cluster.nodes[*node].may_act(cluster.now, X).is_ok();
+        (0..cluster.nodes.len()).filter(may).collect()
+    };
+    let second = |_| {
+        cluster.pass(1);
+        acting(cluster)
+    };
+    (0..seconds).map(second).collect()
+}
+
+#[test]
+fn a_claim_that_is_answered_after_its_node_lost_the_lease_holds_nothing() {
+    let mut cluster = SmallCluster::new(2);
+    cluster.answered_late = Some(0);
+    cluster.is_behind[0] = true;
+    join(&mut cluster, 0, SEVERAL);
+    // The claim is written; its node is declared dead before it hears of that, and the other one takes the device.
+    cluster.is_cut[0] = true;
+    cluster.pass(20);
+    join(&mut cluster, 1, SEVERAL);
+    assert_eq!(acting(&mut cluster, 1), [vec![1]]);
+    cluster.is_cut[0] = false;
+    cluster.pass(6);
+    assert!(cluster.nodes[0].has_lease(cluster.now), "it is back");
+    cluster.answer_late();
+    assert!(acting(&mut cluster, 20).iter().all(|acting| *acting == [1]), "the answer is about an older lease");
+    cluster.is_behind[0] = false;
+    assert!(acting(&mut cluster, 5).iter().all(|acting| *acting == [1]));
+    assert_eq!(routes(&cluster)[0], Some(name(1)));
+}
+
+#[test]
+fn a_claim_that_only_the_watch_brings_after_the_lease_was_lost_holds_nothing() {
+    let mut cluster = SmallCluster::new(2);
+    cluster.loses_answer = true;
+    cluster.is_behind[0] = true;
+    join(&mut cluster, 0, SEVERAL);
+    cluster.is_cut[0] = true;
+    cluster.pass(20);
+    cluster.is_cut[0] = false;
+    cluster.pass(6);
+    // The watch brings the claim, and nothing yet of what followed.
+    join(&mut cluster, 1, SEVERAL);
+    cluster.is_behind[0] = false;
+    assert!(acting(&mut cluster, 10).iter().all(|acting| acting.len() <= 1));
+}
+
+#[test]
+fn a_node_whose_watch_is_behind_takes_nothing_from_one_that_is_back() {
+    let mut cluster = SmallCluster::new(3);
+    join(&mut cluster, 0, SEVERAL);
+    cluster.is_cut[0] = true;
+    cluster.pass(20);
+    assert_eq!(routes(&cluster)[1..], [None, None]);
+    // It comes back, which node 1 does not hear.
+    cluster.is_behind[1] = true;
+    cluster.is_cut[0] = false;
+    cluster.pass(6);
+    assert_eq!(acting(&mut cluster, 1), [vec![0]]);
+    join(&mut cluster, 1, SEVERAL);
+    assert!(acting(&mut cluster, 20).iter().all(|acting| *acting == [0]));
+    assert!(cluster.news[1].contains(&PresenceEvent::Standby { device: X }));
+}
+
+#[test]
+fn a_device_of_a_node_whose_record_is_gone_is_taken_once_that_is_proven() {
+    let mut cluster = SmallCluster::new(2);
+    join(&mut cluster, 0, SEVERAL);
+    cluster.is_cut[0] = true;
+    cluster.pass(20);
+    // The store drops records of nodes after a while; a node that starts then has never heard of this one.
+    cluster.drop_record(0);
+    cluster.restart(1, 99);
+    cluster.pass(20);
+    join(&mut cluster, 1, SEVERAL);
+    assert_eq!(acting(&mut cluster, 5).last(), Some(&vec![1]));
+}
+
+#[test]
+fn a_node_that_could_not_declare_another_dead_gives_it_its_whole_time_once_it_renews() {
+    let mut cluster = SmallCluster::new(2);
+    join(&mut cluster, 0, SEVERAL);
+    join(&mut cluster, 1, SEVERAL);
+    // Node 1 is without the network for long, and asks the store again and again; the last of it is answered late.
+    cluster.is_cut[1] = true;
+    cluster.pass(16);
+    cluster.verdict_late = Some(1);
+    cluster.pass(4);
+    cluster.verdict_late = None;
+    cluster.is_cut[1] = false;
+    cluster.pass(6);
+    cluster.answer_late();
+    for _ in 0..10 {
+        assert!(cluster.nodes[0].may_act(cluster.now, X).is_ok(), "it renews all the time");
+        assert_eq!(routes(&cluster)[1], Some(name(0)));
+        cluster.pass(1);
+    }
+}
+
+#[test]
+fn a_device_that_comes_back_at_once_keeps_its_connection() {
+    let mut cluster = SmallCluster::new(2);
+    join(&mut cluster, 0, ONE);
+    cluster.answered_late = Some(0);
+    let now = cluster.now;
+    cluster.nodes[0].leave(now, X);
+    cluster.is_behind[0] = true;
+    cluster.settle();
+    cluster.nodes[0].join(now, X, ONE, "a board");
+    cluster.settle();
+    // Only now it hears that its entry was removed.
+    cluster.answer_late();
+    cluster.is_behind[0] = false;
+    cluster.settle();
+    let is_evicted = |event: &PresenceEvent<_>| matches!(event, PresenceEvent::Evicted { .. });
+    assert!(!cluster.news[0].iter().any(is_evicted), "{:?}", cluster.news[0]);
+    assert_eq!(routes(&cluster), [NodeId::parse("here"), Some(name(0))]);
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sinew_presence::{
     Boot, Change, DeviceHash, Key, NodeId, Output, Owner, Presence, PresenceEvent, ReadAnswer, Record, Revision,
-    StoreId, Timing, WriteAnswer,
+    StoreId, Ticket, Timing, WriteAnswer,
 };
 
 pub type Body = &'static str;
@@ -15,6 +15,13 @@ pub struct SmallCluster {
     pub nodes: Vec<Presence<Body>>,
     /// Whether each node reaches the store.
     pub is_cut: Vec<bool>,
+    /// Whose watch brings nothing, though reads and writes work.
+    pub is_behind: Vec<bool>,
+    /// The node whose claims are answered only by [`SmallCluster::answer_late`].
+    pub answered_late: Option<usize>,
+    /// The node whose verdicts about others are answered only then.
+    pub verdict_late: Option<usize>,
+    late: Vec<(usize, Ticket, WriteAnswer)>,
     /// The next write is done, and its answer lost.
     pub loses_answer: bool,
     pub news: Vec<Vec<PresenceEvent<Body>>>,
@@ -33,6 +40,10 @@ impl SmallCluster {
             now: Duration::from_secs(100),
             nodes: (0..count).map(|index| node(index, index as u64)).collect(),
             is_cut: vec![false; count],
+            is_behind: vec![false; count],
+            answered_late: None,
+            verdict_late: None,
+            late: Vec::new(),
             loses_answer: false,
             news: vec![Vec::new(); count],
             store: HashMap::new(),
@@ -63,6 +74,13 @@ impl SmallCluster {
         self.settle();
     }
 
+    /// The record of a node expires, which no watch brings.
+    pub fn drop_record(&mut self, index: usize) {
+        let node = NodeId::parse(&format!("n{index}")).expect("a name");
+        self.store.remove(&Key::Node(node.clone()));
+        self.log.retain(|change| change.key != Key::Node(node.clone()));
+    }
+
     /// The store loses everything.
     pub fn lose_store(&mut self) {
         self.id = StoreId(self.id.0 + 1);
@@ -72,6 +90,16 @@ impl SmallCluster {
         for index in 0..self.nodes.len() {
             self.nodes[index].handle_store(self.now, self.id);
             self.nodes[index].handle_synced(self.now);
+        }
+        self.settle();
+    }
+
+    /// Brings the answers that were late, and makes no more late.
+    pub fn answer_late(&mut self) {
+        self.answered_late = None;
+        self.verdict_late = None;
+        for (index, ticket, answer) in std::mem::take(&mut self.late) {
+            self.nodes[index].handle_write(self.now, ticket, answer);
         }
         self.settle();
     }
@@ -94,7 +122,7 @@ impl SmallCluster {
                     is_quiet = false;
                     self.handle(index, output);
                 }
-                while !self.is_cut[index] && self.seen[index] < self.log.len() {
+                while !self.is_cut[index] && !self.is_behind[index] && self.seen[index] < self.log.len() {
                     is_quiet = false;
                     let change = self.log[self.seen[index]].clone();
                     self.seen[index] += 1;
@@ -110,12 +138,20 @@ impl SmallCluster {
     fn handle(&mut self, index: usize, output: Output<Body>) {
         match output {
             Output::Write { ticket, key, record, expected } => {
+                let (is_claim, is_verdict) = (matches!(key, Key::Device(_)), record == Record::Ended);
                 let answer = match self.is_cut[index] {
                     true => WriteAnswer::Lost,
                     false => self.write(key, record, expected),
                 };
                 let is_lost = std::mem::take(&mut self.loses_answer);
                 let answer = if is_lost { WriteAnswer::Lost } else { answer };
+                let is_late = match is_claim {
+                    true => self.answered_late == Some(index),
+                    false => self.verdict_late == Some(index) && is_verdict,
+                };
+                if is_late {
+                    return self.late.push((index, ticket, answer));
+                }
                 self.nodes[index].handle_write(self.now, ticket, answer);
             }
             Output::Read { ticket, key } => {
@@ -138,7 +174,7 @@ impl SmallCluster {
             return WriteAnswer::Conflict;
         }
         self.writes += 1;
-        let revision = Revision(self.log.len() as u64 + 1);
+        let revision = Revision(self.writes as u64);
         self.store.insert(key.clone(), (revision, record.clone()));
         self.log.push(Change { key, revision, record });
         WriteAnswer::Done(revision)

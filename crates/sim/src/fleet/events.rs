@@ -81,7 +81,7 @@ pub(super) enum Trouble {
 pub(super) enum Recovery {
     Restart,
     Resume,
-    Mend,
+    Rejoin,
     CatchUp,
 }
 

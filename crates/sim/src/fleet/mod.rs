@@ -93,6 +93,16 @@ mod tests {
         }
     }
 
+    /// Few devices, so that many sequences of failures are tried. Two nodes publish all events between them.
+    #[test]
+    fn small_fleets_keep_their_promises_under_many_seeds() {
+        for seed in 1..=9 {
+            let nodes = 2 + (seed % 3) as u16;
+            let report = run(FleetOptions { seed, nodes, devices: 300, ..FleetOptions::default() });
+            assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}");
+        }
+    }
+
     #[test]
     fn the_same_seed_gives_the_same_fleet() {
         let small = FleetOptions { devices: 500, nodes: 4, ..FleetOptions::default() };

@@ -47,7 +47,7 @@ impl World {
         let (low, high, recovery) = match trouble {
             Trouble::Kill => (25, 60, Recovery::Restart),
             Trouble::Pause => (20, 60, Recovery::Resume),
-            Trouble::Cut => (3, 40, Recovery::Mend),
+            Trouble::Cut => (3, 40, Recovery::Rejoin),
             Trouble::Lag | Trouble::LoseStore => (20, 40, Recovery::CatchUp),
         };
         let node = &mut self.nodes[index];
@@ -110,7 +110,7 @@ impl World {
                     }
                 }
             }
-            Recovery::Mend => self.nodes[index].is_cut = false,
+            Recovery::Rejoin => self.nodes[index].is_cut = false,
             Recovery::CatchUp => self.nodes[index].lag = Duration::ZERO,
         }
         self.nodes[index].well_since = Some(self.now);
@@ -129,7 +129,7 @@ impl World {
 
     pub(super) fn end_trouble(&mut self) {
         for index in 0..self.nodes.len() {
-            for recovery in [Recovery::Restart, Recovery::Resume, Recovery::Mend, Recovery::CatchUp] {
+            for recovery in [Recovery::Restart, Recovery::Resume, Recovery::Rejoin, Recovery::CatchUp] {
                 self.recover(index, recovery);
             }
         }

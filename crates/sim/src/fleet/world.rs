@@ -22,7 +22,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const SHARED_ONE_IN: u32 = 10;
 /// How often a watch brings what it has, and events are published.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
-const PUBLISH_EVERY: Duration = Duration::from_millis(500);
+const PUBLISH_EVERY: Duration = WATCH_EVERY;
 const CALL_EVERY: Duration = Duration::from_millis(5);
 /// How long anybody waits for an answer.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -358,9 +358,10 @@ impl World {
             None => Reach::OneLink,
         };
         let node = &mut self.nodes[index];
+        node.presence.join(self.now, hash_of(device), reach, ());
+        // One that was here a moment ago may be held still.
         let waits_since = node.presence.fence(hash_of(device)).is_none().then_some(self.now);
         node.links.insert(device, (link, waits_since));
-        node.presence.join(self.now, hash_of(device), reach, ());
         self.drain(index);
     }
 
