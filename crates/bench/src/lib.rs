@@ -25,6 +25,7 @@ mod routines;
 mod servers;
 mod soak;
 mod specifications;
+mod virtual_adb;
 mod voice;
 
 use std::net::SocketAddr;

@@ -1,18 +1,14 @@
 //! What streams from and to phones: a screen that is watched by several people, and an app that is installed.
 
-use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use sinew_gateway::{Principal, Role};
-use sinew_phones::adb::{AdbPhone, AdbServer};
 use sinew_phones::control::install::{self, ApkSet};
 use sinew_phones::image::{JpegOptions, finish};
 use sinew_phones::{Capabilities, Image, Phone, PhoneError, PhoneIdentity, Work};
-use sinew_sim::phone::{Handset, PhoneClock, PhoneSetup, adbd, virtual_app};
+use sinew_sim::phone::{Handset, PhoneClock, PhoneSetup, virtual_app};
 use sinew_tool::LiveRequest;
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use crate::BenchPlan;
 use crate::Error;
@@ -20,6 +16,7 @@ use crate::load::{bench_error, percentile};
 use crate::phones::MemoryGateway;
 use crate::process::{Scratch, own_processor_time};
 use crate::report::{Figure, Report};
+use crate::virtual_adb::VirtualAdb;
 
 const VIEWERS: usize = 10;
 const SIDE: u32 = 540;
@@ -70,23 +67,23 @@ async fn live_view(plan: &BenchPlan, report: &mut Report) -> Result<(), Error> {
     let gateway = MemoryGateway::open()?;
     gateway.join(MovingPhone { pictures, next: AtomicUsize::new(0) });
     let time = plan.time.max(Duration::from_secs(2));
+    let viewers: Vec<Viewer<'_>> = (0..VIEWERS).map(|number| Viewer::new(&gateway, number)).collect();
+    // Opening a view is a call of its own with a whole picture; what is measured is watching.
+    let mut known = Vec::new();
+    for viewer in &viewers {
+        known.push(viewer.next(None).await?);
+    }
     let (used, began) = (own_processor_time()?, Instant::now());
-    let viewers = (0..VIEWERS).map(|number| {
-        let (gateway, who) = (&gateway, Principal::new(format!("viewer-{number}"), Role::Client));
-        async move {
-            let (mut seen, mut known) = (0u32, None);
-            while began.elapsed() < time {
-                let wanted =
-                    LiveRequest { max_side: SIDE, quality: 60, known: known.take(), patience: Duration::from_secs(5) };
-                let picture = gateway.inner.view_screen(&who, "moving", "bench", &wanted).await;
-                let picture = picture.map_err(|error| bench_error(format!("watching failed: {error}")))?;
-                seen += u32::from(picture.is_some());
-                known = picture.map(|picture| picture.digest);
+    let watching = viewers.iter().zip(known).map(|(viewer, mut known)| async move {
+        let mut seen = 0u32;
+        while began.elapsed() < time {
+            if let Some(next) = viewer.next(known.clone()).await? {
+                (seen, known) = (seen + 1, Some(next));
             }
-            Ok::<u32, Error>(seen)
         }
+        Ok::<u32, Error>(seen)
     });
-    let seen = futures_util::future::try_join_all(viewers).await?;
+    let seen = futures_util::future::try_join_all(watching).await?;
     let seconds = began.elapsed().as_secs_f64();
     let share = own_processor_time()?.saturating_sub(used).as_secs_f64() / seconds * 100.0;
     gateway.inner.close().await;
@@ -98,46 +95,43 @@ async fn live_view(plan: &BenchPlan, report: &mut Report) -> Result<(), Error> {
     Ok(())
 }
 
+/// Somebody who watches the moving phone.
+struct Viewer<'a> {
+    gateway: &'a MemoryGateway,
+    who: Principal,
+}
+
+impl Viewer<'_> {
+    fn new(gateway: &MemoryGateway, number: usize) -> Viewer<'_> {
+        Viewer { gateway, who: Principal::new(format!("viewer-{number}"), Role::Client) }
+    }
+
+    /// The digest of the next picture that differs from the one that is known.
+    async fn next(&self, known: Option<String>) -> Result<Option<String>, Error> {
+        let wanted = LiveRequest { max_side: SIDE, quality: 60, known, patience: Duration::from_secs(5) };
+        let picture = self.gateway.inner.view_screen(&self.who, "moving", "bench", &wanted).await;
+        let picture = picture.map_err(|error| bench_error(format!("watching failed: {error}")))?;
+        Ok(picture.map(|picture| picture.digest))
+    }
+}
+
 async fn installing(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
-    let home = scratch.folder("adb-install");
-    let io = |error: std::io::Error| bench_error(format!("installing an app: {error}"));
-    std::fs::create_dir_all(&home).map_err(io)?;
-    let port = TcpListener::bind("127.0.0.1:0").await.and_then(|listener| listener.local_addr()).map_err(io)?.port();
-    let adb = || {
-        let mut adb = tokio::process::Command::new("adb");
-        adb.args(["-P", &port.to_string()]).env("HOME", &home).kill_on_drop(true);
-        adb.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        adb
-    };
-    let Ok(_server) = adb().args(["nodaemon", "server"]).spawn() else {
+    let handset = Handset::new(PhoneSetup::default(), PhoneClock::Virtual);
+    let Some(adb) = VirtualAdb::open(scratch.folder("adb-install"), handset).await? else {
         report.skip("installing an app, because adb is not there".to_owned());
         return Ok(());
     };
-    let server = AdbServer::tcp("127.0.0.1", port);
-    let started = Instant::now();
-    while server.version().await.is_err() {
-        if started.elapsed() > Duration::from_secs(20) {
-            return Err(bench_error("the adb server does not answer"));
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(io)?;
-    let address = listener.local_addr().map_err(io)?.to_string();
-    let shutdown = CancellationToken::new();
-    let _ended = shutdown.clone().drop_guard();
-    let handset = Handset::new(PhoneSetup::default(), PhoneClock::Virtual);
-    let serving = tokio::spawn(adbd::run(listener, handset, shutdown.clone()));
+    let phone = adb.phone().await?;
     let failed = |error: String| bench_error(format!("installing an app: {error}"));
-    server.connect_phone(&address).await.map_err(|error| failed(error.to_string()))?;
-    let phone = AdbPhone::open(&server, &address).await.map_err(|error| failed(error.to_string()))?;
+    let io = |error: std::io::Error| failed(error.to_string());
 
     let megabytes = if plan.is_quick() { 4 } else { 100 };
-    let file = home.join("app.apk");
+    let file = adb.home.join("app.apk");
     std::fs::write(&file, virtual_app::plain("com.example.large", megabytes << 20).apk).map_err(io)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..plan.rounds.max(1) {
         let started = Instant::now();
-        let status = adb().args(["-s", &address, "install", "-r"]).arg(&file).status().await.map_err(io)?;
+        let status = adb.command().args(["install", "-r"]).arg(&file).status().await.map_err(io)?;
         if !status.success() {
             return Err(failed(format!("`adb install` ended with {status}")));
         }
@@ -147,8 +141,7 @@ async fn installing(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) ->
         install::install(&phone, apks).await.map_err(|error| failed(error.to_string()))?;
         ours.push(started.elapsed().as_secs_f64());
     }
-    shutdown.cancel();
-    let _ = serving.await;
+    adb.close().await;
     let (ours, theirs) = (percentile(&mut ours, 0.5), percentile(&mut theirs, 0.5));
     report.push(Figure::plain("install_s", &format!("phone: installing {megabytes} MB"), ours, "s"));
     report.push(Figure::at_least("install_of_adb", "phone: the speed of `adb install`, share", theirs / ours, "", 0.8));

@@ -249,7 +249,7 @@ pub(crate) async fn call(
     Authenticated(who): Authenticated,
     request: Request,
 ) -> Response<Body> {
-    let door = Door::of(&request);
+    let door = Door::of(request.extensions());
     let has_stream = request.headers().get(header::ACCEPT).is_some_and(|wanted| wanted == live_call::LINES);
     let wanted: CallRequest = match body(&front, request).await {
         Ok(wanted) => wanted,

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Path, Request, State};
 use axum::middleware::Next;
-use http::{Response, StatusCode};
+use http::{Extensions, Response, StatusCode};
 use sinew_api::{CreatedPerson, LoginLink, NewPerson, People, Person, PersonLogin, PersonRole};
 use sinew_gateway::{Gateway, Principal};
 use sinew_policy::CallerKind;
@@ -62,8 +62,8 @@ pub(crate) struct Door(pub(crate) &'static str);
 
 impl Door {
     /// The name of the endpoint in the audit.
-    pub(crate) fn of(request: &Request) -> &'static str {
-        request.extensions().get::<Door>().map_or("api", |door| door.0)
+    pub(crate) fn of(extensions: &Extensions) -> &'static str {
+        extensions.get::<Door>().map_or("api", |door| door.0)
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) async fn decide(
     Path(id): Path<String>,
     request: Request,
 ) -> Response<Body> {
-    let door = Door::of(&request);
+    let door = Door::of(request.extensions());
     let decided = async {
         let wanted: Decide = body(&front, request).await?;
         let decision = read_decision(&wanted)?;
@@ -84,5 +84,5 @@ pub(crate) async fn revoke_grant(
     Path(id): Path<String>,
     request: Request,
 ) -> Response<Body> {
-    answer(front.gateway.revoke_grant(&who, Door::of(&request), &id).map(to_api::grant))
+    answer(front.gateway.revoke_grant(&who, Door::of(request.extensions()), &id).map(to_api::grant))
 }

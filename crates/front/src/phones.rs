@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Request, State};
+use axum::extract::{FromRequestParts, Path, State};
+use axum::response::IntoResponse;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, EXPECT, HeaderValue, IF_NONE_MATCH};
+use http::request::Parts;
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
-use sinew_gateway::Request as GatewayCall;
+use sinew_gateway::{Principal, Request as GatewayCall};
 use sinew_tool::{
     Answer, Args, Attachment, BoxFuture, Caller, ErrorKind, LivePicture, LiveRequest, LogLevel, Question, Silent,
     ToolError, Value, json,
@@ -27,20 +29,31 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MAX_SIDE: u64 = 540;
 const QUALITY: u64 = 60;
 
-/// The next picture of a phone's screen that differs from the one the viewer has.
-pub(crate) async fn screen(
-    State(front): State<Arc<FrontState>>,
-    Authenticated(who): Authenticated,
-    Path(id): Path<String>,
+/// Who asks, for which phone, and how.
+pub(crate) struct PhoneRequest {
+    who: Arc<Principal>,
+    id: String,
     query: Query,
-    request: Request,
-) -> Response<Body> {
-    let door = request.extensions().get::<Door>().map_or("api", |door| door.0);
-    let wanted = wanted(&query, request.headers());
-    drop(request);
+    headers: HeaderMap,
+    door: &'static str,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PhoneRequest {
+    type Rejection = Response<Body>;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<PhoneRequest, Response<Body>> {
+        let Authenticated(who) = Authenticated::from_request_parts(parts, state).await?;
+        let id = Path::<String>::from_request_parts(parts, state).await.map_err(IntoResponse::into_response)?.0;
+        let Ok(query) = Query::from_request_parts(parts, state).await;
+        Ok(PhoneRequest { who, id, query, headers: parts.headers.clone(), door: Door::of(&parts.extensions) })
+    }
+}
+
+/// The next picture of a phone's screen that differs from the one the viewer has.
+pub(crate) async fn screen(State(front): State<Arc<FrontState>>, phone: PhoneRequest) -> Response<Body> {
     let look = async {
-        let wanted = wanted?;
-        let look = front.gateway.view_screen(&who, &id, door, &wanted);
+        let wanted = wanted(&phone.query, &phone.headers)?;
+        let look = front.gateway.view_screen(&phone.who, &phone.id, phone.door, &wanted);
         // A viewer must not hold up a gateway that stops.
         front.drain.run_until_cancelled(Box::pin(look)).await.unwrap_or(Ok(None))
     };
@@ -91,14 +104,10 @@ const MAX_FILES: usize = 100;
 /// arrive.
 pub(crate) async fn install(
     State(front): State<Arc<FrontState>>,
-    Authenticated(who): Authenticated,
-    Path(id): Path<String>,
-    query: Query,
-    request: Request,
+    phone: PhoneRequest,
+    content: Body,
 ) -> Response<Body> {
-    let door = request.extensions().get::<Door>().map_or("api", |door| door.0);
-    let (parts, content) = request.into_parts();
-    let sizes = sizes(&query, &parts.headers);
+    let sizes = sizes(&phone.query, &phone.headers);
     let upload = Arc::new(Upload { sizes: sizes.as_deref().unwrap_or_default().to_vec(), body: Mutex::new(content) });
     let installed = async {
         let sizes = sizes?;
@@ -110,13 +119,13 @@ pub(crate) async fn install(
         let call = GatewayCall {
             budget: Some(INSTALL_TIME),
             caller,
-            ..GatewayCall::new((*who).clone(), "install_app", args, door)
+            ..GatewayCall::new((*phone.who).clone(), "install_app", args, phone.door)
         };
-        Box::pin(front.gateway.call_on(&id, call)).await.map(to_api::result)
+        Box::pin(front.gateway.call_on(&phone.id, call)).await.map(to_api::result)
     };
     let installed = installed.await;
     // Most clients read the answer only after they have sent everything.
-    if installed.is_err() && !parts.headers.contains_key(EXPECT) {
+    if installed.is_err() && !phone.headers.contains_key(EXPECT) {
         body::discard_rest(&mut *upload.body.lock().await).await;
     }
     answer(installed)

@@ -213,6 +213,9 @@ pub enum PhoneError {
     /// The phone tried and failed, or what it said makes no sense.
     #[error("{0}")]
     Failed(String),
+    /// There is more of it than is taken.
+    #[error("{0}")]
+    TooLarge(String),
     #[error("{0}")]
     Timeout(String),
     /// No tier of this backend can do it.
@@ -239,7 +242,7 @@ impl From<PhoneError> for ToolError {
         let kind = match &error {
             PhoneError::Denied(_) | PhoneError::Unsupported { .. } => ErrorKind::PermissionDenied,
             PhoneError::NoElement(_) => ErrorKind::ElementNotFound,
-            PhoneError::Failed(_) => ErrorKind::ActionFailed,
+            PhoneError::Failed(_) | PhoneError::TooLarge(_) => ErrorKind::ActionFailed,
             PhoneError::Timeout(_) => ErrorKind::Timeout,
             PhoneError::Invalid(_) => ErrorKind::InvalidArguments,
             PhoneError::Gone(_) => ErrorKind::DeviceLost,

@@ -240,7 +240,7 @@ pub enum PhonesCommand {
         phone: PhoneArgs,
         /// Path on the phone, for example Download/report.pdf
         path: String,
-        /// Where to write it; an existing file is not replaced [default: its name, in the current folder]
+        /// File or folder to write it to; an existing file is not replaced [default: its name, in the current folder]
         to: Option<PathBuf>,
     },
     /// Copy a file to the shared storage of a phone; one of that name is replaced

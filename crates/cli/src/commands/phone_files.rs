@@ -37,7 +37,11 @@ pub async fn pull(
     let phone = open(args, server).await?;
     let from = files::resolve(&phone, path).await.map_err(failure)?;
     let name = from.as_str().rsplit('/').next().unwrap_or_default();
-    let to = to.map_or_else(|| PathBuf::from(name), Path::to_owned);
+    let to = match to {
+        Some(folder) if folder.is_dir() => folder.join(name),
+        Some(file) => file.to_owned(),
+        None => PathBuf::from(name),
+    };
     let (mut file, part) = create(&to).await?;
     let pulled = phone.pull(from.as_str(), &mut file, MOST_BYTES, TRANSFER).await;
     let size = finish(pulled, file, &part, &to).await?;
@@ -92,7 +96,8 @@ async fn create(to: &Path) -> Result<(File, PathBuf), CliError> {
     let mut part = to.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);
-    let file = OpenOptions::new().write(true).create(true).truncate(true).open(&part).await;
+    // It may be somebody else's: browsers name their downloads so.
+    let file = OpenOptions::new().write(true).create_new(true).open(&part).await;
     Ok((file.map_err(|error| unusable(&part, &error))?, part))
 }
 

@@ -180,3 +180,62 @@ fn virtual_phones_come_through_the_real_adb() {
     assert!(wrong.err.contains("six digits"), "{}", wrong.err);
     assert_ne!(ours(&["phones", "connect", "127.0.0.1:1"]).code, 0, "nobody listens there");
 }
+
+#[test]
+fn files_and_apps_are_copied_to_and_from_a_phone_and_nothing_of_somebody_else_is_replaced() {
+    let Some(adb) = Adb::start() else { return };
+    let state = tempfile::tempdir().expect("a folder");
+    let mut phones = Process::start(adb.sinew(state.path()).args(["sim", "phone", "--adb", "127.0.0.1:0"]));
+    let phone = phones.until("adb connect").split_whitespace().next_back().expect("an address").to_owned();
+    let ours = |arguments: &[&str]| run(adb.sinew(state.path()).current_dir(state.path()).args(arguments));
+    ours(&["phones", "connect", &phone]).ok();
+
+    // More than one piece of adb's, with every byte in it, under a name that a shell would take apart.
+    let name = "Download/it's $(reboot) & \"x\" Grüße.bin";
+    let bytes: Vec<u8> = (0..300_000u32).map(|number| (number * 7 % 256) as u8).collect();
+    std::fs::write(state.path().join("here"), &bytes).expect("written");
+    let pushed = ours(&["phones", "push", &phone, "here", name, "--output", "json"]).ok().json();
+    assert_eq!(pushed["bytes"], 300_000);
+    assert!(ours(&["phones", "pull", &phone, name, "back"]).ok().out.starts_with("Wrote 300000 bytes to back"));
+    assert_eq!(std::fs::read(state.path().join("back")).expect("read"), bytes);
+
+    std::fs::create_dir(state.path().join("folder")).expect("made");
+    ours(&["phones", "pull", &phone, "Download/readme.txt", "folder"]).ok();
+    assert!(state.path().join("folder/readme.txt").is_file());
+
+    for (arguments, says) in [
+        (vec!["pull", &phone, name, "back"], "exists already"),
+        (vec!["pull", &phone, "Download/none"], "has no 'Download/none'"),
+        (vec!["pull", &phone, "/system/bin/sh"], "outside"),
+        (vec!["pull", &phone, "../x"], "'..'"),
+        (vec!["push", &phone, "here", "Download"], "it is a folder"),
+        (vec!["push", &phone, "here", "/data/local/tmp/sinew-agent.jar"], "Sinew's own"),
+        (vec!["push", &phone, "missing", "Download/x"], "missing"),
+        (vec!["install", &phone, "here"], "is not an APK"),
+        (vec!["record", &phone, "back", "--seconds", "1"], "exists already"),
+    ] {
+        let refused = ours(&[vec!["phones"], arguments.clone()].concat());
+        assert!(refused.code != 0 && refused.err.contains(says), "{arguments:?}: {}", refused.err);
+    }
+    // A download that somebody else has begun stays as it is.
+    std::fs::write(state.path().join("mine.part"), "half").expect("written");
+    let refused = ours(&["phones", "pull", &phone, name, "mine"]);
+    assert!(refused.code != 0 && refused.err.contains("mine.part"), "{}", refused.err);
+    assert_eq!(std::fs::read_to_string(state.path().join("mine.part")).expect("read"), "half");
+
+    std::fs::write(state.path().join("shop.apk"), sinew_sim::phone::shopping().apk).expect("written");
+    assert!(ours(&["phones", "install", &phone, "shop.apk"]).ok().out.starts_with("Installed shop.apk"));
+    let split = state.path().join("split");
+    std::fs::create_dir(&split).expect("made");
+    for part in ["base.apk", "config.de.apk"] {
+        std::fs::copy(state.path().join("shop.apk"), split.join(part)).expect("copied");
+    }
+    ours(&["phones", "install", &phone, "split"]).ok();
+    ours(&["phones", "record", &phone, "screen.mp4", "--seconds", "1"]).ok();
+    assert_eq!(&std::fs::read(state.path().join("screen.mp4")).expect("read")[4..8], b"ftyp");
+    let left = std::fs::read_dir(state.path())
+        .expect("a folder")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let parts: Vec<String> = left.filter(|name| name.ends_with(".part")).collect();
+    assert_eq!(parts, ["mine.part"]);
+}

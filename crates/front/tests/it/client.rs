@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 pub const MODERN: &str = "2026-07-28";
@@ -149,6 +150,17 @@ impl Client {
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Reply {
         let Stream { status, headers, body, .. } = self.open(method, path, headers, body).await;
         Reply { status, headers, body: body.collect().await.unwrap().to_bytes() }
+    }
+
+    /// Sends the head of a request and a part of its body, waits for something, and closes the connection.
+    pub async fn send_part(&self, method: &str, path: &str, length: usize, part: &[u8], until: impl Future) {
+        let mut socket = TcpStream::connect(self.address).await.unwrap();
+        let (address, token) = (self.address, self.token.clone().unwrap_or_default());
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\ncontent-length: {length}\r\n\r\n"
+        );
+        socket.write_all(&[head.as_bytes(), part].concat()).await.unwrap();
+        until.await;
     }
 
     pub async fn get(&self, path: &str) -> Reply {

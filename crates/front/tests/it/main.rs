@@ -13,6 +13,7 @@ mod hostile;
 mod lenient;
 mod lines;
 mod metrics;
+mod phone_files;
 mod phones;
 mod progress;
 mod rest;

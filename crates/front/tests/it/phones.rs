@@ -185,47 +185,6 @@ async fn a_view_ends_with_the_right_to_take_pictures() {
     assert!([403, 404].contains(&refused.status.as_u16()), "{}", refused.status);
 }
 
-fn apk(size: usize) -> Vec<u8> {
-    [b"PK\x03\x04".as_slice(), &vec![7; size - 4]].concat()
-}
-
-async fn upload(client: &Client, query: &str, body: Vec<u8>) -> crate::client::Reply {
-    let path = format!("/api/v1/phones/virtual-phone/apps{query}");
-    client.send("POST", &path, &[("content-type", "application/octet-stream")], body).await
-}
-
-#[tokio::test]
-async fn an_app_is_uploaded_as_a_call_of_install_app_and_what_is_no_app_is_refused() {
-    let server = TestServer::new().await;
-    let client = server.client();
-    let mut policy = sinew_policy::PolicySettings::default();
-    policy.read(json!({"danger": "allow"})).unwrap();
-    let allow = sinew_gateway::AccessSettings { policy, ..sinew_gateway::AccessSettings::default() };
-    server.gateway.set_access(allow).unwrap();
-    let setup = PhoneSetup { lock: LockScreen::None, ..PhoneSetup::default() };
-    let phone = VirtualPhone::new(setup, PhoneClock::Real);
-    let full = PhoneDevice::new(phone.clone(), Profile::Full);
-    server.gateway.apply(DeviceEvent::Joined(Arc::new(full)));
-    assert_eq!(upload(&client, "", apk(100)).await.status, 404, "only testers install");
-
-    server.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone, Profile::Tester))));
-    let text = upload(&client, "", b"#!/bin/sh\nreboot\n".to_vec()).await.json();
-    let message = text["error"]["error_message"].as_str().unwrap_or_default();
-    assert!(message.contains("is not an APK"), "{text}");
-    for wrong in ["?sizes=1,2", "?sizes=x", "?sizes=", "?sizes=18446744073709551615,5", "?sizes=-4"] {
-        let reply = upload(&client, wrong, b"not an apk".to_vec()).await;
-        assert_eq!(reply.status, 400, "{wrong}: {:?}", reply.body);
-    }
-    // A zip file that is no app: the phone says so.
-    let refused = upload(&client, "", apk(70_000)).await;
-    assert_eq!(refused.status, 502, "{:?}", refused.body);
-    let refused = upload(&client, "?sizes=40000,30000", [apk(40_000), apk(30_000)].concat()).await;
-    assert_eq!(refused.status, 502, "{:?}", refused.body);
-    let records = client.get("/api/v1/audit").await.json()["records"].as_array().unwrap().clone();
-    let installs: Vec<_> = records.iter().filter(|record| record["tool"] == "install_app").collect();
-    assert!(installs.len() >= 4 && installs[0]["args"].to_string().contains("upload of 70000 bytes"), "{installs:?}");
-}
-
 #[tokio::test]
 async fn a_wrong_argument_is_told_in_one_voice_and_in_the_references_words_where_they_are_known() {
     let server = TestServer::new().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sinew_gateway::{Gateway, Settings};
-use sinew_tool::{Admission, DeviceEvent, ErrorKind, Family, FamilyName, LeaveReason, Reach, TextTrust, json};
+use sinew_tool::{Admission, DeviceEvent, ErrorKind, Family, FamilyName, LeaveReason, Reach, TextTrust, Tool, json};
 
 use crate::fake::*;
 
@@ -44,6 +44,21 @@ async fn a_device_that_is_away_for_long_is_no_longer_a_choice() {
     assert_eq!(call_kind(&gateway, "self_get_device_status", json!({})).await, ErrorKind::DeviceNeeded);
     tokio::time::advance(601 * SECOND).await;
     assert_eq!(call(&gateway, "self_get_device_status", json!({})).await.unwrap()["device"], "board-0002");
+}
+
+#[tokio::test]
+async fn the_plain_form_of_a_tool_is_listed_also_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let reference = Tool::new("tap", "In the words of a reference.", json!({"type": "object", "properties": {}}));
+    let gateway = gateway_in(dir.path());
+    let phone = join(&gateway, Fake::new(1, [plain("tap").with_plain(reference.clone())]));
+    leave(&gateway, &phone);
+    gateway.close().await;
+    drop(gateway);
+    let gateway = gateway_in(dir.path());
+    let list = gateway.list(&client(), sinew_gateway::Shape::Folded);
+    let listed = list.find("tap").unwrap().tool.plain.clone().unwrap();
+    assert_eq!((&listed.description, &listed.name), (&reference.description, &reference.name));
 }
 
 #[tokio::test]

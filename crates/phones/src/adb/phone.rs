@@ -7,7 +7,6 @@
 mod input;
 mod reading;
 
-use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -15,10 +14,11 @@ use tokio::sync::Mutex;
 
 use super::awake;
 use super::command::ShellCommand;
+use super::held::HeldShell;
 use super::parse;
 use super::server::{AdbError, AdbServer, AdbTransport};
 use super::shell::{CommandLimits, CommandOutput};
-use crate::control::{FolderEntry, PhoneShell};
+use crate::control::{FolderEntry, Held, PhoneShell, own_name};
 use crate::logs::{LogQuery, Logs};
 use crate::phone::{Capabilities, Foreground, Image, InstalledApp, Phone, PhoneError, PhoneIdentity, Screen, Work};
 use crate::touch::{Key, Stroke};
@@ -30,16 +30,13 @@ pub struct AdbPhone {
     about: PhoneIdentity,
     /// Android allows one reader of the tree at a time.
     dumping: Mutex<()>,
-    /// Where dumps are written on the phone; its own for each gateway process.
+    /// Where dumps are written on the phone.
     dump_path: String,
 }
 
 /// The most characters that are typed by keys: more take longer than the half minute that a call has, at some 10 ms each
 /// and a second for each piece on an older phone.
 pub const MAX_TYPED: usize = 2_000;
-
-/// Longer than anything that is cleaned up behind.
-const HOLD: Duration = Duration::from_secs(4 * 3600);
 
 /// How long the phone may take to list a folder.
 const FILES: Duration = Duration::from_secs(15);
@@ -50,7 +47,8 @@ impl AdbPhone {
     /// Reads the phone's identity. Changes nothing on it.
     pub async fn open(server: &AdbServer, serial: &str) -> Result<AdbPhone, AdbError> {
         let features = server.features(serial).await?;
-        let transport = server.transport(serial, features.iter().any(|feature| feature == "shell_v2"));
+        let has = |name: &str| features.iter().any(|feature| feature == name);
+        let transport = AdbTransport { large_files: has("ls_v2"), ..server.transport(serial, has("shell_v2")) };
         let names = [
             "ro.product.manufacturer",
             "ro.product.model",
@@ -74,7 +72,7 @@ impl AdbPhone {
             android,
             sdk: sdk.parse().unwrap_or_default(),
         };
-        let dump_path = format!("/data/local/tmp/sinew-{}.xml", std::process::id());
+        let dump_path = format!("/data/local/tmp/{}.xml", own_name("screen"));
         Ok(AdbPhone { transport, about, dumping: Mutex::default(), dump_path })
     }
 
@@ -195,14 +193,10 @@ impl PhoneShell for AdbPhone {
         Box::pin(async move { Ok(self.transport.feed(command, input, limits).await?) })
     }
 
-    /// The shell on the phone is told by the end of its input, or by a signal where the connection ends.
-    fn hold<'a>(&'a self, cleanup: &'a ShellCommand) -> Work<'a, Infallible> {
+    fn hold<'a>(&'a self, open: &'a ShellCommand, close: &'a ShellCommand) -> Work<'a, Box<dyn Held>> {
         Box::pin(async move {
-            let wait = ShellCommand::new("cat").then(cleanup.clone());
-            let wait = wait.after(ShellCommand::new("trap").arg(cleanup.line()).literal("HUP TERM"));
-            let limits = CommandLimits { time: HOLD, bytes: 1 << 16 };
-            self.transport.run(&wait, limits).await?;
-            Err(PhoneError::Gone(format!("the shell of phone {} ended early", self.about.serial)))
+            let held: Box<dyn Held> = Box::new(HeldShell::open(&self.transport, open, close).await?);
+            Ok(held)
         })
     }
 

@@ -24,6 +24,8 @@ pub struct ProgramInput {
 pub struct ProgramOutput {
     stream: ReadHalf<AdbStream>,
     framed: bool,
+    /// What of a frame's head has arrived.
+    head: Vec<u8>,
     /// The frame that is being read: its kind, and how much of it is left.
     frame: (u8, usize),
 }
@@ -50,7 +52,10 @@ impl AdbTransport {
 
 pub(crate) fn halves(stream: AdbStream, framed: bool) -> (ProgramInput, ProgramOutput) {
     let (reader, writer) = tokio::io::split(stream);
-    (ProgramInput { stream: writer, framed }, ProgramOutput { stream: reader, framed, frame: (STDOUT, 0) })
+    (
+        ProgramInput { stream: writer, framed },
+        ProgramOutput { stream: reader, framed, head: Vec::new(), frame: (STDOUT, 0) },
+    )
 }
 
 impl ProgramInput {
@@ -70,7 +75,7 @@ impl ProgramInput {
 }
 
 impl ProgramOutput {
-    /// The next piece; after the end, the end again. Not safe to cancel half-way.
+    /// The next piece; after the end, the end again. Nothing is lost where it is cancelled.
     pub async fn read(&mut self) -> ProgramEvent {
         self.next().await.unwrap_or(ProgramEvent::End(None))
     }
@@ -82,9 +87,16 @@ impl ProgramOutput {
                 return Ok(if piece.is_empty() { ProgramEvent::End(None) } else { ProgramEvent::Stdout(piece) });
             }
             if self.frame.1 == 0 {
-                let mut head = [0; 5];
-                self.stream.read_exact(&mut head).await?;
-                self.frame = (head[0], u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize);
+                if let [kind, a, b, c, d] = *self.head.as_slice() {
+                    self.frame = (kind, u32::from_le_bytes([a, b, c, d]) as usize);
+                    self.head.clear();
+                    continue;
+                }
+                let more = self.piece(5 - self.head.len()).await?;
+                if more.is_empty() {
+                    return Ok(ProgramEvent::End(None));
+                }
+                self.head.extend(more);
                 continue;
             }
             let piece = self.piece(self.frame.1.min(PIECE)).await?;

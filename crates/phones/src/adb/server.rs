@@ -38,6 +38,8 @@ pub enum AdbError {
     Timeout { what: String, limit: Duration },
     #[error("`{what}` answered more than {limit} bytes")]
     TooLarge { what: String, limit: usize },
+    #[error("the folder has more than {0} files; name a smaller one")]
+    TooMany(usize),
     #[error("the request of {0} bytes is longer than adb carries ({MAX_REQUEST})")]
     TooLong(usize),
     #[error("adb sent an unexpected answer: {0}")]
@@ -63,9 +65,8 @@ impl From<AdbError> for PhoneError {
             AdbError::Gone(_) | AdbError::NoServer { .. } => PhoneError::Gone(message),
             AdbError::Timeout { .. } => PhoneError::Timeout(message),
             AdbError::TooLong(_) => PhoneError::Invalid(message),
-            AdbError::Refused(_) | AdbError::TooLarge { .. } | AdbError::Garbled(_) | AdbError::Source(_) => {
-                PhoneError::Failed(message)
-            }
+            AdbError::TooLarge { .. } | AdbError::TooMany(_) => PhoneError::TooLarge(message),
+            AdbError::Refused(_) | AdbError::Garbled(_) | AdbError::Source(_) => PhoneError::Failed(message),
         }
     }
 }
@@ -245,7 +246,7 @@ impl AdbServer {
     }
 
     pub fn transport(&self, serial: impl Into<String>, shell_v2: bool) -> AdbTransport {
-        AdbTransport { server: self.clone(), serial: serial.into(), shell_v2 }
+        AdbTransport { server: self.clone(), serial: serial.into(), shell_v2, large_files: false }
     }
 }
 
@@ -265,6 +266,8 @@ pub struct AdbTransport {
     pub serial: String,
     /// Whether the phone's shell tells errors and exit codes apart (Android 7 and later).
     pub shell_v2: bool,
+    /// Whether it lists files with sizes of 64 bits (Android 11 and later).
+    pub large_files: bool,
 }
 
 impl AdbTransport {

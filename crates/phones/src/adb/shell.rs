@@ -63,17 +63,16 @@ impl AdbTransport {
         timeout(limits.time, work).await.unwrap_or_else(|_| late())
     }
 
-    /// Runs a command that reads `input`, which is streamed to it, and gives what it printed. The exit code is not
-    /// known: the command reads as many bytes as it needs, and the stream has no end of its own.
+    /// Runs a command that reads `input`, which is streamed to it. It reads as many bytes as it needs: the stream has no
+    /// end of its own. Both of its outputs come as one.
     pub async fn feed(
         &self,
         command: &ShellCommand,
         input: &mut (dyn AsyncRead + Send + Unpin),
         limits: CommandLimits,
     ) -> Result<CommandOutput, AdbError> {
-        let gone = |_: std::io::Error| AdbError::Gone(command.name().to_owned());
         let work = async {
-            let mut stream = self.open(&format!("exec:{}", command.line())).await?;
+            let mut stream = self.open(&format!("exec:{}; echo {EXIT_MARK}$?", command.line())).await?;
             let mut piece = vec![0; 64 << 10];
             loop {
                 let length = input.read(&mut piece).await.map_err(|error| AdbError::Source(error.to_string()))?;
@@ -82,13 +81,8 @@ impl AdbTransport {
                     break;
                 }
             }
-            stream.flush().await.map_err(gone)?;
-            let mut stdout = Vec::new();
-            stream.take(limits.bytes as u64 + 1).read_to_end(&mut stdout).await.map_err(gone)?;
-            match stdout.len() > limits.bytes {
-                true => Err(AdbError::TooLarge { what: command.name().to_owned(), limit: limits.bytes }),
-                false => Ok(CommandOutput { stdout, ..CommandOutput::default() }),
-            }
+            let _ = stream.flush().await;
+            read_plain(&mut stream, command.name(), limits.bytes).await
         };
         let late = || Err(AdbError::Timeout { what: command.name().to_owned(), limit: limits.time });
         timeout(limits.time, work).await.unwrap_or_else(|_| late())

@@ -14,8 +14,11 @@ const PIECE: usize = 64 << 10;
 /// Remote paths longer than this are refused by adbd.
 const MAX_PATH: usize = 1024;
 
-/// More names than a folder that anybody reads has.
-const MAX_ENTRIES: usize = 10_000;
+/// More than the photos of ten years in one folder.
+const MAX_ENTRIES: usize = 50_000;
+
+/// All names of a folder together, in bytes: a hostile phone sends long ones.
+const MAX_NAMES: usize = 8 << 20;
 
 impl AdbTransport {
     /// Writes a file with the given permissions.
@@ -85,7 +88,8 @@ impl AdbTransport {
     pub async fn list(&self, path: &str, limit: Duration) -> Result<Vec<FolderEntry>, AdbError> {
         let work = async {
             let mut stream = self.begin(path).await?;
-            send(&mut stream, b"LIST", path.len() as u32, path.as_bytes()).await?;
+            let question = if self.large_files { b"LIS2" } else { b"LIST" };
+            send(&mut stream, question, path.len() as u32, path.as_bytes()).await?;
             read_folder(&mut stream).await
         };
         timeout(limit, work).await.unwrap_or(Err(AdbError::Timeout { what: "list".to_owned(), limit }))
@@ -129,29 +133,44 @@ pub async fn read_file(
     }
 }
 
-/// The entries of a folder until their end.
+/// The entries of a folder until their end, in the first form or the second.
 pub async fn read_folder(stream: &mut AdbStream) -> Result<Vec<FolderEntry>, AdbError> {
-    let mut entries = Vec::new();
+    let (mut entries, mut names) = (Vec::new(), 0);
     loop {
-        let (id, mode) = receive(stream).await?;
-        let mut rest = [0; 12];
-        stream.read_exact(&mut rest).await.map_err(|_| gone())?;
-        let word = |at: usize| u32::from_le_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]]);
-        let (size, modified, length) = (word(0), word(4), word(8) as usize);
-        match &id {
-            b"DONE" => return Ok(entries),
-            b"DENT" if length <= MAX_PATH => {
-                let mut name = vec![0; length];
-                stream.read_exact(&mut name).await.map_err(|_| gone())?;
-                if entries.len() >= MAX_ENTRIES {
-                    return Err(AdbError::TooLarge { what: "list".to_owned(), limit: MAX_ENTRIES });
-                }
-                let name = String::from_utf8_lossy(&name).into_owned();
-                entries.push(FolderEntry { name, mode, size: u64::from(size), modified: u64::from(modified) });
+        let mut id = [0; 4];
+        stream.read_exact(&mut id).await.map_err(|_| gone())?;
+        let (mode, size, modified, length) = match &id {
+            // Mode, size, time.
+            b"DENT" => {
+                let [mode, size, modified, length] = numbers(stream).await?;
+                (mode, u64::from(size), u64::from(modified), length as usize)
             }
+            // Error, device, inode, mode, links, user, group, size, and three times, of which the second is this one.
+            b"DNT2" => {
+                let words: [u32; 18] = numbers(stream).await?;
+                let wide = |at: usize| u64::from(words[at]) | u64::from(words[at + 1]) << 32;
+                (words[5], wide(9), wide(13), words[17] as usize)
+            }
+            b"DONE" => return Ok(entries),
             _ => return Err(garbled(id)),
+        };
+        if length > MAX_PATH {
+            return Err(AdbError::Garbled(format!("a file name of {length} bytes")));
         }
+        let mut name = vec![0; length];
+        stream.read_exact(&mut name).await.map_err(|_| gone())?;
+        names += length;
+        if entries.len() >= MAX_ENTRIES || names > MAX_NAMES {
+            return Err(AdbError::TooMany(entries.len()));
+        }
+        entries.push(FolderEntry { name: String::from_utf8_lossy(&name).into_owned(), mode, size, modified });
     }
+}
+
+async fn numbers<const COUNT: usize>(stream: &mut AdbStream) -> Result<[u32; COUNT], AdbError> {
+    let mut bytes = [[0; 4]; COUNT];
+    stream.read_exact(bytes.as_flattened_mut()).await.map_err(|_| gone())?;
+    Ok(bytes.map(u32::from_le_bytes))
 }
 
 fn gone() -> AdbError {
@@ -180,4 +199,57 @@ async fn message(stream: &mut AdbStream, length: u32) -> Result<String, AdbError
     let mut text = vec![0; length.min(4096) as usize];
     stream.read_exact(&mut text).await.map_err(|_| gone())?;
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn folder(bytes: &[u8]) -> Result<Vec<FolderEntry>, AdbError> {
+        let (mut ours, theirs) = tokio::io::duplex(1 << 16);
+        let writing = async {
+            // A reader that has enough does not wait for the rest.
+            let _ = ours.write_all(bytes).await;
+            drop(ours);
+        };
+        let mut stream: AdbStream = Box::new(theirs);
+        let reading = async {
+            let read = read_folder(&mut stream).await;
+            drop(stream);
+            read
+        };
+        tokio::join!(writing, reading).1
+    }
+
+    fn words(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// An entry of the first form.
+    fn entry(name: &str, length: u32) -> Vec<u8> {
+        [b"DENT".to_vec(), words(&[0o100_644, 5, 1_700_000_000, length]), name.as_bytes().to_vec()].concat()
+    }
+
+    #[tokio::test]
+    async fn files_of_gigabytes_keep_their_size_in_the_second_form() {
+        let plain = [entry("a", 1), b"DONE".to_vec()].concat();
+        assert_eq!(folder(&plain).await.unwrap()[0].size, 5);
+        let size = 5u64 << 30;
+        let (low, high) = (size as u32, (size >> 32) as u32);
+        let large = words(&[0, 1, 0, 2, 0, 0o100_644, 1, 2000, 2000, low, high, 7, 0, 1_700_000_000, 0, 8, 0, 3]);
+        let large = [b"DNT2".to_vec(), large, b"dvdDONE".to_vec()].concat();
+        let expected = FolderEntry { name: "dvd".to_owned(), mode: 0o100_644, size: 5 << 30, modified: 1_700_000_000 };
+        assert_eq!(folder(&large).await.unwrap(), [expected]);
+    }
+
+    #[tokio::test]
+    async fn a_folder_without_end_and_names_without_end_are_given_up() {
+        let many = entry("x", 1).repeat(MAX_ENTRIES + 2);
+        assert!(matches!(folder(&many).await, Err(AdbError::TooMany(MAX_ENTRIES))));
+        let long = entry(&"x".repeat(MAX_PATH), MAX_PATH as u32).repeat(MAX_NAMES / MAX_PATH + 2);
+        assert!(matches!(folder(&long).await, Err(AdbError::TooMany(_))));
+        assert!(matches!(folder(&entry("x", u32::MAX)).await, Err(AdbError::Garbled(_))));
+        assert!(matches!(folder(b"WHAT").await, Err(AdbError::Garbled(_))));
+        assert!(matches!(folder(&entry("half", 9)).await, Err(AdbError::Gone(_))));
+    }
 }

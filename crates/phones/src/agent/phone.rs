@@ -116,7 +116,7 @@ impl Agent {
             let remedy = "its content cannot be read, so nothing can be added; set the whole text";
             return Err(PhoneError::unsupported("adding such characters to a password", remedy));
         }
-        let own = field.text.clone().unwrap_or_default();
+        let own = field.content().to_owned();
         let length = own.chars().count();
         let (start, end) = field.selection.unwrap_or((length, length));
         let whole: String = own.chars().take(start).chain(text.chars()).chain(own.chars().skip(end)).collect();

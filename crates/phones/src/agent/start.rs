@@ -25,11 +25,14 @@ impl Agent {
     pub async fn start(transport: &AdbTransport, jar: &[u8]) -> Result<Agent, AgentError> {
         // 0444: since Android 14 a dex file that its reader may write is not loaded.
         transport.push(jar, PLACE, 0o444, Duration::from_secs(10)).await?;
-        // `exec`, so that the shell does not stand between the stream and the program.
+        // `exec`, so that the shell does not stand between the stream and the program. Its end is told by the end of its
+        // input: a signal would end it in the middle of a gesture, with the finger on the screen.
         let command = match transport.shell_v2 {
-            true => ShellCommand::new("CLASSPATH=/data/local/tmp/sinew-agent.jar exec app_process / sinew.agent.Main"),
+            true => ShellCommand::new(
+                "trap '' HUP; CLASSPATH=/data/local/tmp/sinew-agent.jar exec app_process / sinew.agent.Main",
+            ),
             false => ShellCommand::new(
-                "CLASSPATH=/data/local/tmp/sinew-agent.jar exec app_process / sinew.agent.Main 2>/dev/null",
+                "trap '' HUP; CLASSPATH=/data/local/tmp/sinew-agent.jar exec app_process / sinew.agent.Main 2>/dev/null",
             ),
         };
         let (input, mut output) = transport.start(&command).await?;

@@ -188,4 +188,16 @@ mod tests {
         assert_eq!(details.permissions, [granted("CAMERA", true), granted("RECORD_AUDIO", false)]);
         assert!(!details.system && parse_details(text, "x.y").is_none());
     }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_a_phone_prints_of_an_app_is_read_within_bounds(value in ".{0,300}", count in 0usize..600) {
+            let one = format!("  versionName={value}\n  versionCode={value}\n  {value}{count}: granted={value} flags=[ ]\n");
+            let text = format!("Package [a.b] (1):\n{}", one.repeat(count));
+            if let Some(details) = parse_details(&text, "a.b") {
+                proptest::prop_assert!(details.version_name.is_none_or(|name| name.chars().count() <= 100));
+                proptest::prop_assert!(details.permissions.len() <= 500);
+            }
+        }
+    }
 }

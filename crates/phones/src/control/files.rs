@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncRead;
 
-use super::{FolderEntry, PhoneShell, next_number, with_cleanup};
+use super::{FolderEntry, PhoneShell, own_name, with_cleanup};
 use crate::adb::command::ShellCommand;
 use crate::adb::shell::CommandLimits;
 use crate::phone::PhoneError;
@@ -86,23 +86,38 @@ pub async fn push(
     path: &PhonePath,
     limit: Duration,
 ) -> Result<u64, PhoneError> {
-    let wrong = |why: &str| PhoneError::Failed(format!("'{}' was not written: {why}", shown(path.as_str())));
-    // Another name each time: a late cleanup must not meet the next file.
-    let part = format!("{}.sinew-part-{}-{}", path.as_str(), std::process::id(), next_number());
+    // A name of its own rather than a longer one: a name of 255 bytes is the longest that there is.
+    let folder = path.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
+    let part = format!("{folder}/.{}", own_name("part"));
+    let look = ShellCommand::new("test -d").arg(path.as_str()).and(ShellCommand::new("echo folder"));
     let cleanup = ShellCommand::new("rm -f").arg(&part);
-    with_cleanup(on, &cleanup, async {
-        let size = on.push(source, &part, limit).await?;
-        // A folder of this name would take the file in.
-        let replace = ShellCommand::new("! test -d").arg(path.as_str());
-        let replace = replace.and(ShellCommand::new("mv -f").arg(&part).arg(path.as_str()));
-        let output = on.run_command(&replace, CommandLimits::seconds(15)).await?;
-        match output.exit {
-            0 => Ok(size),
-            _ if output.text().trim().is_empty() => Err(wrong("it is a folder; name a file in it")),
-            _ => Err(wrong(&super::reason(&output.text()))),
-        }
-    })
-    .await
+    with_cleanup(on, &look, &cleanup, |found| push_by_way_of(on, source, &part, path, limit, found == "folder")).await
+}
+
+async fn push_by_way_of(
+    on: &dyn PhoneShell,
+    source: &mut (dyn AsyncRead + Send + Unpin),
+    part: &str,
+    path: &PhonePath,
+    limit: Duration,
+    is_folder: bool,
+) -> Result<u64, PhoneError> {
+    let wrong = |why: &str| PhoneError::Failed(format!("'{}' was not written: {why}", shown(path.as_str())));
+    let folder = || wrong("it is a folder; name a file in it");
+    // Before gigabytes are sent in vain.
+    if is_folder {
+        return Err(folder());
+    }
+    let size = on.push(source, part, limit).await?;
+    // A folder of this name would take the file in.
+    let replace = ShellCommand::new("! test -d").arg(path.as_str());
+    let replace = replace.and(ShellCommand::new("mv -f").arg(part).arg(path.as_str()));
+    let output = on.run_command(&replace, CommandLimits::seconds(15)).await?;
+    match output.exit {
+        0 => Ok(size),
+        _ if output.text().trim().is_empty() => Err(folder()),
+        _ => Err(wrong(&super::reason(&output.text()))),
+    }
 }
 
 /// Less than a call takes, so that a slow transfer ends with its own error.

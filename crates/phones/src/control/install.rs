@@ -1,10 +1,13 @@
 //! Installing apps: one APK, or a set of splits that belong together.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::fs::File;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt, ReadBuf, Take};
 
 use super::{PhoneShell, reason, with_cleanup};
 use crate::adb::command::ShellCommand;
@@ -47,9 +50,13 @@ impl ApkSet {
         let (mut parts, mut files) = (Vec::new(), Vec::new());
         for path in paths(path)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let failed = |error: std::io::Error| PhoneError::Invalid(format!("cannot read '{name}': {error}"));
+            let failed = |error: io::Error| PhoneError::Invalid(format!("cannot read '{name}': {error}"));
+            // Opening a pipe would wait for somebody to write to it.
+            let size = match tokio::fs::metadata(&path).await.map_err(failed)? {
+                about if about.is_file() => about.len(),
+                _ => return Err(PhoneError::Invalid(format!("'{name}' is not a file"))),
+            };
             let mut file = File::open(&path).await.map_err(failed)?;
-            let size = file.metadata().await.map_err(failed)?.len();
             // Before anything is sent: a folder may hold something else.
             read_head(&mut file, &name).await?;
             file.rewind().await.map_err(failed)?;
@@ -95,13 +102,28 @@ impl ApkSet {
     async fn part(&mut self, nth: usize) -> Result<Box<dyn AsyncRead + Send + Unpin + '_>, PhoneError> {
         let ApkPart { name, size } = &self.parts[nth];
         match &mut self.bytes {
-            ApkBytes::Files(files) => Ok(Box::new(&mut files[nth])),
+            ApkBytes::Files(files) => Ok(Box::new(WholePart((&mut files[nth]).take(*size)))),
             ApkBytes::Stream(stream) => {
-                let mut part = stream.take(*size);
+                let mut part = WholePart(stream.take(*size));
                 read_head(&mut part, name).await?;
-                Ok(Box::new(std::io::Cursor::new(ZIP).chain(part)))
+                Ok(Box::new(io::Cursor::new(ZIP).chain(part)))
             }
         }
+    }
+}
+
+/// As many bytes as were announced: the phone waits for all of them, so an earlier end is an error.
+struct WholePart<R>(Take<R>);
+
+impl<R: AsyncRead + Unpin> AsyncRead for WholePart<R> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.0).poll_read(cx, into))?;
+        let is_end = into.filled().len() == before && into.remaining() > 0;
+        Poll::Ready(match is_end && self.0.limit() > 0 {
+            true => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has fewer bytes than announced")),
+            false => Ok(()),
+        })
     }
 }
 
@@ -109,7 +131,7 @@ async fn read_head(from: &mut (dyn AsyncRead + Send + Unpin), name: &str) -> Res
     let mut head = [0; ZIP.len()];
     match from.read_exact(&mut head).await {
         Ok(_) if head == ZIP => Ok(()),
-        Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
             Err(PhoneError::Failed(format!("'{name}' ended early: {error}")))
         }
         _ => Err(PhoneError::Invalid(format!("'{name}' is not an APK: it does not start like one"))),
@@ -148,16 +170,16 @@ pub async fn install(on: &dyn PhoneShell, mut apks: ApkSet) -> Result<u64, Phone
     Ok(total)
 }
 
-/// A session that all splits are written to; it is given up where one fails, so that nothing is left behind.
+/// Gives up the session that was opened; it fails where the session was committed, which is as it should be.
+const ABANDON: &str = r#"n=$(echo "$opened" | sed -n 's/.*install session \[\([0-9][0-9]*\)\].*/\1/p'); test -n "$n" && cmd package install-abandon "$n""#;
+
+/// A session that all splits are written to. The phone opens it and gives it up, so that none is left behind, also where
+/// the caller leaves while it is being opened.
 async fn install_splits(on: &dyn PhoneShell, apks: &mut ApkSet, total: u64) -> Result<(), PhoneError> {
     let create = ShellCommand::new("cmd package install-create -r -S").arg(total);
-    let created = on.run_command(&create, CommandLimits::seconds(30)).await?.text();
-    let session = created.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(number, _)| number);
-    let session = session.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()) && number.len() < 12);
-    let session = session.ok_or_else(|| PhoneError::Failed(format!("no session was opened: {}", reason(&created))))?;
-    // It fails where the session was committed, which is as it should be.
-    let abandon = ShellCommand::new("cmd package install-abandon").arg(session);
-    let work = async {
+    let work = move |created: String| async move {
+        let session = session_number(&created)
+            .ok_or_else(|| PhoneError::Failed(format!("no session was opened: {}", reason(&created))))?;
         for nth in 0..apks.parts.len() {
             let write = ShellCommand::new("cmd package install-write -S").arg(apks.parts[nth].size);
             let write = write.arg(session).arg(format!("{nth}.apk")).literal("-");
@@ -166,7 +188,13 @@ async fn install_splits(on: &dyn PhoneShell, apks: &mut ApkSet, total: u64) -> R
         let commit = ShellCommand::new("cmd package install-commit").arg(session);
         checked(&on.run_command(&commit, limits()).await?.text())
     };
-    with_cleanup(on, &abandon, work).await
+    with_cleanup(on, &create, &ShellCommand::new(ABANDON), work).await
+}
+
+/// `Success: created install session [1234]`
+fn session_number(created: &str) -> Option<u32> {
+    let (_, rest) = created.split_once("install session [")?;
+    rest.split_once(']')?.0.parse().ok()
 }
 
 async fn write_part(

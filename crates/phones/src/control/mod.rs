@@ -10,6 +10,8 @@ pub mod status;
 pub mod video;
 
 use std::convert::Infallible;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -31,8 +33,9 @@ pub trait PhoneShell: Send + Sync {
         limits: CommandLimits,
     ) -> Work<'a, CommandOutput>;
 
-    /// Waits for ever, or until the phone is gone. When the wait ends, however it does, the phone itself runs `cleanup`.
-    fn hold<'a>(&'a self, cleanup: &'a ShellCommand) -> Work<'a, Infallible>;
+    /// Opens something on the phone that the phone itself closes again: when the answer is released or dropped, and also
+    /// where the connection ends in the middle of opening. `close` finds what `open` printed in `$opened`.
+    fn hold<'a>(&'a self, open: &'a ShellCommand, close: &'a ShellCommand) -> Work<'a, Box<dyn Held>>;
 
     /// What is in a folder; empty where there is no such folder.
     fn list_folder<'a>(&'a self, path: &'a str) -> Work<'a, Vec<FolderEntry>>;
@@ -53,6 +56,18 @@ pub trait PhoneShell: Send + Sync {
         path: &'a str,
         limit: Duration,
     ) -> Work<'a, u64>;
+}
+
+/// What is open on a phone. Dropped, it is closed soon.
+pub trait Held: Send {
+    /// What opening it printed.
+    fn opened(&self) -> &str;
+
+    /// Waits until the phone is gone.
+    fn lost(&mut self) -> Work<'_, Infallible>;
+
+    /// Closes it and waits until that is done.
+    fn release(self: Box<Self>) -> Work<'static, ()>;
 }
 
 /// One name in a folder.
@@ -77,29 +92,34 @@ impl FolderEntry {
     }
 }
 
-/// Does some work and lets the phone clean up behind it: where it fails, where its caller gives up, and also where the
-/// phone goes away in the middle.
-async fn with_cleanup<T>(
+/// Opens something on the phone and works with what that printed. The phone cleans up behind it: where the work is done,
+/// where it fails, where its caller gives up, and where the phone goes away in the middle.
+pub(crate) async fn with_cleanup<T, W: Future<Output = Result<T, PhoneError>>>(
     on: &dyn PhoneShell,
-    cleanup: &ShellCommand,
-    work: impl Future<Output = Result<T, PhoneError>>,
+    open: &ShellCommand,
+    close: &ShellCommand,
+    work: impl FnOnce(String) -> W,
 ) -> Result<T, PhoneError> {
+    let mut held = on.hold(open, close).await?;
+    let work = work(held.opened().to_owned());
     let done = tokio::select! {
         biased;
         done = work => done,
-        gone = on.hold(cleanup) => gone.map(|never| match never {}),
+        gone = held.lost() => gone.map(|never| match never {}),
     };
-    if matches!(&done, Err(error) if !matches!(error, PhoneError::Gone(_))) {
-        // Now rather than soon: the caller may look at what it left. Whatever this says, the phone does it once more.
-        let _ = on.run_command(cleanup, CommandLimits::seconds(15)).await;
+    if !matches!(&done, Err(PhoneError::Gone(_))) {
+        // Where the phone is too slow to say that it has cleaned up, the work is done all the same.
+        let _ = held.release().await;
     }
     done
 }
 
-/// Another number each time, for names of files that must not meet.
-fn next_number() -> u64 {
+/// A name for a file on the phone that no other file has, nor one of another gateway: process ids repeat in containers.
+pub(crate) fn own_name(kind: &str) -> String {
+    static GATEWAY: OnceLock<u32> = OnceLock::new();
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    let gateway = GATEWAY.get_or_init(|| RandomState::new().hash_one(std::process::id()) as u32);
+    format!("sinew-{kind}-{gateway:08x}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// The line that says what went wrong: the message of an exception, a `Failure [...]`, or the first line.

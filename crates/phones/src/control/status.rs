@@ -218,4 +218,22 @@ mod tests {
             assert_eq!(crash(wrong), None, "{wrong}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_a_phone_prints_is_read_within_bounds(
+            text in "(sinew-next|sinew-stream|level: |status: 2|inet |volume is |in range \\[0\\.\\.|[^a-z]{0,9}|\n){0,60}",
+            reason in ".{0,2000}",
+        ) {
+            let status = status(&text);
+            proptest::prop_assert!(status.battery_percent.is_none_or(|percent| percent <= 100));
+            proptest::prop_assert!(status.addresses.len() <= 20 && status.volumes.len() <= STREAMS.len());
+            for tag in ["am_crash", "am_anr"] {
+                let line = format!("2026-02-11 16:30:00.123  1  1 I {tag}: [1,2,{reason},3,{reason}]");
+                if let Some(crash) = crash(&line) {
+                    proptest::prop_assert!(crash.process.chars().count() <= 200 && crash.reason.chars().count() <= 500);
+                }
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWrite;
 
-use super::{PhoneShell, next_number, reason, with_cleanup};
+use super::{PhoneShell, own_name, reason, with_cleanup};
 use crate::adb::command::ShellCommand;
 use crate::adb::shell::CommandLimits;
 use crate::phone::PhoneError;
@@ -20,13 +20,16 @@ pub struct VideoRequest {
     pub most_bytes: u64,
 }
 
+/// A video of three minutes over a slow network.
+const TRANSFER: Duration = Duration::from_secs(60);
+
 /// Records and streams the file (MP4) to `into`; nothing stays on the phone. Gives its size.
 pub async fn record(
     on: &dyn PhoneShell,
     request: &VideoRequest,
     into: &mut (dyn AsyncWrite + Send + Unpin),
 ) -> Result<u64, PhoneError> {
-    let path = format!("/data/local/tmp/sinew-video-{}-{}.mp4", std::process::id(), next_number());
+    let path = format!("/data/local/tmp/{}.mp4", own_name("video"));
     let cleanup = ShellCommand::new("rm -f").arg(&path);
     let mut command = ShellCommand::new("screenrecord --time-limit").arg(request.seconds);
     command = command.literal("--bit-rate").arg(request.bits_per_second);
@@ -37,14 +40,12 @@ pub async fn record(
     let trap = ShellCommand::new("trap").arg(cleanup.line()).literal("HUP TERM");
     let command = command.arg(&path).after(trap);
     let limits = CommandLimits { time: Duration::from_secs(u64::from(request.seconds) + 20), bytes: 1 << 20 };
-    with_cleanup(on, &cleanup, async {
+    with_cleanup(on, &ShellCommand::new(":"), &cleanup, |_| async {
         let output = on.run_command(&command, limits).await?;
         if output.exit != 0 {
             return Err(PhoneError::Failed(format!("the screen was not recorded: {}", reason(&output.text()))));
         }
-        let size = on.pull(&path, into, request.most_bytes, Duration::from_secs(60)).await?;
-        on.run_command(&cleanup, CommandLimits::seconds(10)).await?;
-        Ok(size)
+        on.pull(&path, into, request.most_bytes, TRANSFER).await
     })
     .await
 }

@@ -130,11 +130,10 @@ pub fn state(node: &UiNode) -> ItemLabel {
 
 /// What a field holds, with its line breaks as `\n`. An empty field shows its hint, which is not its content.
 pub fn content(node: &UiNode) -> ItemLabel {
-    let text = node.text.as_deref().unwrap_or_default();
-    match node.hint.as_deref() {
-        Some(hint) if hint == text => ItemLabel::default(),
-        _ if node.password => ItemLabel::of(&"•".repeat(text.chars().take(8).count())),
-        _ if text.contains('\n') => ItemLabel::of(&text.replace('\n', "\\n")),
-        _ => ItemLabel::of(text),
+    let text = node.content();
+    match () {
+        () if node.password => ItemLabel::of(&"•".repeat(text.chars().take(8).count())),
+        () if text.contains('\n') => ItemLabel::of(&text.replace('\n', "\\n")),
+        () => ItemLabel::of(text),
     }
 }

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sinew_tool::text::clean_line;
 use sinew_tool::{Args, ErrorKind, Outcome, ToolError};
 
 use super::args::{boolean, filled_text, invalid, text};
 use super::gesture::TAP;
 use super::{Operator, budget};
 use crate::phone::PhoneError;
+use crate::screen::label::MAX_LABEL;
 use crate::screen::refs::Refs;
 use crate::screen::{Item, ScreenView, diff};
 use crate::touch::Stroke;
@@ -167,7 +169,7 @@ impl Operator<'_> {
                 None => {
                     let (node, (x, y)) = (tree.node(*index), tree.visible_bounds(*index).center());
                     let text = node.text.as_deref().or(node.description.as_deref()).unwrap_or_default();
-                    format!("{} \"{}\" @{x},{y}", tree.id(*index), text.chars().take(80).collect::<String>())
+                    format!("{} \"{}\" @{x},{y}", tree.id(*index), clean_line(text, MAX_LABEL))
                 }
             })
             .collect();

@@ -10,8 +10,8 @@ use super::args::{filled_text, invalid, text, word};
 use super::element::missing;
 use super::{Operator, budget};
 use crate::adb::command::ShellCommand;
-use crate::adb::shell::CommandLimits;
 use crate::control::notifications::{self, Notification};
+use crate::control::with_cleanup;
 use crate::phone::PhoneError;
 use crate::touch::{Key, Stroke};
 use crate::tree::Tree;
@@ -72,13 +72,13 @@ pub(super) async fn act(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
         let message = format!("'{wanted}' stays until {} removes it; it cannot be dismissed", one.package);
         return Err(PhoneError::Failed(message).into());
     }
-    on.phone.key(Key::Notifications).await?;
-    let done = on_card(on, &one, what, action.as_deref(), reply.as_deref()).await;
-    // Opening leads out of the shade by itself.
-    if what != "open" || done.is_err() {
-        on.shell()?.run_command(&ShellCommand::new("cmd statusbar collapse"), CommandLimits::seconds(15)).await?;
-    }
-    done?;
+    // Opening leads out of the shade by itself; collapsing it once more changes nothing.
+    let collapse = ShellCommand::new("cmd statusbar collapse");
+    with_cleanup(on.shell()?, &ShellCommand::new(":"), &collapse, |_| async {
+        on.phone.key(Key::Notifications).await?;
+        Ok(on_card(on, &one, what, action.as_deref(), reply.as_deref()).await)
+    })
+    .await??;
     let name = one.title.as_deref().unwrap_or(&one.package);
     Ok(Outcome::text(match (what, action) {
         ("open", _) => format!("Opened the notification '{name}'"),
@@ -162,7 +162,8 @@ async fn expand(
 }
 
 async fn send_reply(on: &Operator<'_>, one: &Notification, text: &str) -> Result<(), ToolError> {
-    let field_in = |tree: &Tree| (0..tree.len()).find(|index| tree.node(*index).editable && tree.node(*index).visible);
+    let is_field = |tree: &Tree, index: usize| tree.node(index).editable && tree.node(index).visible;
+    let field_in = |tree: &Tree| (0..tree.len()).find(|index| is_field(tree, *index) && in_shade(tree, *index));
     let (tree, field) = wait_for(on, one, field_in).await?;
     on.phone.set_text(tree.node(field), text).await?;
     let send_in = |tree: &Tree| {
@@ -170,8 +171,9 @@ async fn send_reply(on: &Operator<'_>, one: &Notification, text: &str) -> Result
             let says_send =
                 |text: &Option<String>| text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case("send"));
             let node = tree.node(*index);
-            has_id(tree, *index, "remote_input_send")
-                || (node.clickable && (says_send(&node.description) || says_send(&node.text)))
+            let is_send = has_id(tree, *index, "remote_input_send")
+                || (node.clickable && (says_send(&node.description) || says_send(&node.text)));
+            is_send && in_shade(tree, *index)
         })
     };
     let (tree, send) = wait_for(on, one, send_in).await?;
@@ -205,7 +207,7 @@ async fn tap(on: &Operator<'_>, tree: &Tree, index: usize) -> Result<(), ToolErr
 fn card(tree: &Tree, one: &Notification) -> Option<usize> {
     let says = |index: &usize, text: &Option<String>| {
         let own = tree.node(*index).text.as_deref().filter(|_| !tree.visible_bounds(*index).is_empty());
-        text.is_some() && own.map(str::trim) == text.as_deref().map(str::trim)
+        text.is_some() && own.map(str::trim) == text.as_deref().map(str::trim) && in_shade(tree, *index)
     };
     let all = 0..tree.len();
     let title = all
@@ -213,6 +215,12 @@ fn card(tree: &Tree, one: &Notification) -> Option<usize> {
         .find(|index| says(index, &one.title))
         .or_else(|| all.clone().find(|index| says(index, &one.text)))?;
     tree.ancestors(title).find(|above| tree.node(*above).clickable || has_id(tree, *above, "expandableNotificationRow"))
+}
+
+/// Whether a node is in a window of the system's: the app below may show the same texts, and fields of its own.
+fn in_shade(tree: &Tree, index: usize) -> bool {
+    let root = tree.ancestors(index).last().unwrap_or(index);
+    tree.node(root).package.contains("systemui")
 }
 
 fn button(tree: &Tree, card: usize, action: &str) -> Option<usize> {

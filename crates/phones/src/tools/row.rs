@@ -98,6 +98,11 @@ impl ToolArgument {
         ToolArgument { profile: Profile::Full, ..self }
     }
 
+    /// Listed for testers alone: others rarely need it, and each name in a list costs bytes in every conversation.
+    pub const fn only_tester(self) -> ToolArgument {
+        ToolArgument { profile: Profile::Tester, ..self }
+    }
+
     pub const fn compact(self, schema: fn() -> Value) -> ToolArgument {
         ToolArgument { compact: Some(schema), ..self }
     }

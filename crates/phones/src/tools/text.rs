@@ -25,8 +25,9 @@ pub(super) async fn input(on: &Operator<'_>, args: &Args) -> Result<Outcome, Too
     let target = Target::read(args)?;
     if boolean(args, "append")?.unwrap_or(false) {
         if let Some(target) = target {
-            let (node, _) = field(on, Some(target)).await?;
-            let whole = node.text.clone().unwrap_or_default() + &text;
+            let (node, name) = field(on, Some(target)).await?;
+            require_readable(&node, &name)?;
+            let whole = node.content().to_owned() + &text;
             on.phone.set_text(&node, &whole).await?;
         } else {
             on.phone.type_text(&text).await?;
@@ -51,11 +52,8 @@ pub(super) async fn insert(on: &Operator<'_>, args: &Args) -> Result<Outcome, To
         return Ok(done);
     }
     let (node, name) = field(on, target).await?;
-    if node.password {
-        let message = format!("the content of '{name}' cannot be read, so nothing can be inserted; set the whole text");
-        return Err(PhoneError::Failed(message).into());
-    }
-    let own = node.text.clone().unwrap_or_default();
+    require_readable(&node, &name)?;
+    let own = node.content().to_owned();
     let (start, end) = match (has_place, node.selection) {
         (true, _) => {
             let at = place(args, "at", &own)?;
@@ -75,6 +73,16 @@ pub(super) async fn insert(on: &Operator<'_>, args: &Args) -> Result<Outcome, To
     Ok(done)
 }
 
+/// Of a password only its length is known: writing what is read would replace it with dots.
+fn require_readable(node: &UiNode, name: &str) -> Result<(), PhoneError> {
+    match node.password {
+        true => Err(PhoneError::Failed(format!(
+            "the content of '{name}' cannot be read, so nothing can be added to it; set the whole text"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Selects a part of a field, or puts the cursor somewhere.
 pub(super) async fn select(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let (node, name) = field(on, Target::read(args)?).await?;
@@ -84,7 +92,7 @@ pub(super) async fn select(on: &Operator<'_>, args: &Args) -> Result<Outcome, To
         ))
         .into());
     }
-    let own = node.text.clone().unwrap_or_default();
+    let own = node.content().to_owned();
     let length = own.chars().count();
     let given = |name: &str| args.get(name).is_some_and(|value| !value.is_null());
     let start = if given("start") { place(args, "start", &own)? } else { 0 };

@@ -79,6 +79,14 @@ impl PartialEq for UiNode {
 impl Eq for UiNode {}
 
 impl UiNode {
+    /// What a field holds: one that is empty may show its hint as its text.
+    pub fn content(&self) -> &str {
+        match self.text == self.hint {
+            true => "",
+            false => self.text.as_deref().unwrap_or_default(),
+        }
+    }
+
     /// An enabled and visible node that can do nothing yet.
     pub fn new(class: impl Into<String>, bounds: Rect) -> UiNode {
         UiNode { class: class.into(), bounds, enabled: true, visible: true, ..UiNode::default() }
@@ -269,7 +277,7 @@ impl TreeBuilder {
         }
         let parent = self.open.last().copied().flatten();
         let depth = parent.map_or(0, |parent| self.tree.positions[parent].depth + 1);
-        self.tree.nodes.push(node);
+        self.tree.nodes.push(without_password(node));
         self.tree.positions.push(NodePosition { id: UiNodeId(0), parent, depth, end: index + 1 });
         self.open.push(Some(index));
     }
@@ -300,4 +308,13 @@ impl TreeBuilder {
         ids::assign(&mut self.tree);
         self.tree
     }
+}
+
+/// What a password field holds is shown to nobody, although some phones report it: a dot for each character, as Android
+/// itself shows it.
+fn without_password(mut node: UiNode) -> UiNode {
+    if node.password && node.text != node.hint {
+        node.text = node.text.map(|text| "•".repeat(text.chars().count()));
+    }
+    node
 }

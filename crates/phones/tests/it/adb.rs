@@ -178,8 +178,10 @@ async fn a_dump_never_serves_an_old_file() {
     text(&phone, "get_screen", json!({})).await;
     let commands = adb.commands.lock().unwrap();
     let dump = commands.iter().find(|command| command.contains("uiautomator")).unwrap();
-    assert!(dump.starts_with("rm -f '/data/local/tmp/sinew-"), "{dump}");
-    assert!(dump.ends_with(".xml'") && dump.matches("rm -f").count() == 2, "nothing is left behind: {dump}");
+    let (trap, rest) = dump.split_once("; ").unwrap();
+    assert!(trap.starts_with("trap 'rm -f '") && trap.ends_with(" HUP TERM"), "nor where its caller leaves: {dump}");
+    assert!(rest.starts_with("rm -f '/data/local/tmp/sinew-screen-"), "{dump}");
+    assert!(rest.ends_with(".xml'") && rest.matches("rm -f").count() == 2, "nothing is left behind: {dump}");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod adb;
 mod agent;
 mod common;
 mod docs;
+mod leaving;
 mod models;
 mod real_adb;
 mod reference;

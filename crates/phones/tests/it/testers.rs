@@ -391,6 +391,63 @@ fn hostile(kind: usize) -> Tree {
 }
 
 #[tokio::test]
+async fn a_password_that_a_phone_reports_is_answered_by_no_tool() {
+    let mut tree = Tree::builder(0);
+    tree.leaf(UiNode {
+        text: Some("hünter2".to_owned()),
+        editable: true,
+        focused: true,
+        password: true,
+        ..UiNode::new("android.widget.EditText", Rect::new(0, 0, 100, 100))
+    });
+    let phone = Paper::for_testers(vec![tree.finish()]);
+    let field = json!({"by": "class_name", "value": "EditText"});
+    for (tool, arguments) in [
+        ("get_screen", json!({})),
+        ("get_accessibility_tree", json!({})),
+        ("get_element", field.clone()),
+        ("find_elements", field.clone()),
+        ("wait_for_element", field.clone()),
+        ("click_element", json!({"by": "class_name", "value": "EditText", "return": "screen"})),
+        ("wait_until", json!({"selector": {"class": "EditText"}, "text": "no", "timeout": 1})),
+        // Nor by guessing.
+        ("find_elements", json!({"by": "text", "value": "hünter"})),
+        ("wait_until", json!({"selector": {"class": "EditText"}, "text": "hünter2", "timeout": 1})),
+    ] {
+        let (answer, is_met) = match call(&phone, tool, arguments.clone()).await {
+            Ok(outcome) => (outcome.joined_text(), tool == "wait_until"),
+            Err(error) => (error.message, false),
+        };
+        assert!(!answer.contains("ünter2") && !is_met, "{tool} {arguments}: {answer}");
+    }
+    assert_eq!(json_of(&phone, "find_elements", json!({"by": "text", "value": "hünter"})).await["elements"], json!([]));
+    // What is read of it is dots, and these must not become its content.
+    for (tool, arguments) in [
+        ("input_text", json!({"by": "class_name", "value": "EditText", "text": "x", "append": true})),
+        ("insert_text", json!({"selector": {"class": "EditText"}, "text": "x", "at": 1})),
+    ] {
+        let (code, message) = failure(&phone, tool, arguments).await;
+        assert_eq!((code, message.contains("set the whole text")), (-32003, true), "{tool}: {message}");
+    }
+    assert!(phone.phone().state.lock().unwrap().texts.is_empty());
+}
+
+#[tokio::test]
+async fn the_hint_of_an_empty_field_does_not_become_its_content() {
+    let mut tree = Tree::builder(0);
+    tree.leaf(UiNode {
+        text: Some("Search".to_owned()),
+        hint: Some("Search".to_owned()),
+        editable: true,
+        focused: true,
+        ..UiNode::new("android.widget.EditText", Rect::new(0, 0, 100, 100))
+    });
+    let phone = Paper::showing(vec![tree.finish()]);
+    text(&phone, "input_text", json!({"selector": {"class": "EditText"}, "text": "milk", "append": true})).await;
+    assert_eq!(phone.phone().state.lock().unwrap().texts.last().unwrap().1, "milk");
+}
+
+#[tokio::test]
 async fn hostile_trees_are_answered_within_bounds() {
     for kind in 0..4 {
         let phone = Paper::showing(vec![hostile(kind)]);

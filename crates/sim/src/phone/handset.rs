@@ -32,6 +32,14 @@ pub enum Denial {
     Input,
 }
 
+/// Install sessions.
+#[derive(Default)]
+struct InstallSessions {
+    opened: u32,
+    /// Those that are open, with the APKs that were written to them.
+    open: BTreeMap<u32, Vec<Vec<u8>>>,
+}
+
 /// One virtual phone, shared by everyone who drives it.
 #[derive(Clone)]
 pub struct Handset {
@@ -47,6 +55,10 @@ struct HandsetInner {
     plugged: watch::Sender<bool>,
     /// How many commands have begun.
     begun: watch::Sender<u64>,
+    /// How often a command was about to begin, or had done its work and was about to answer.
+    moments: watch::Sender<u64>,
+    /// Commands stand still at every moment beyond this one.
+    halt: watch::Sender<Option<u64>>,
     /// Gestures run one at a time.
     hands: Turn<()>,
     files: Mutex<Files>,
@@ -56,8 +68,9 @@ struct HandsetInner {
     /// What activities answered to the companion, by the token of the call.
     answers: watch::Sender<BTreeMap<String, String>>,
     agent: Mutex<Option<AgentStandIn>>,
-    /// Open install sessions with the APKs that were written to them.
-    sessions: Mutex<BTreeMap<u32, Vec<Vec<u8>>>>,
+    sessions: Mutex<InstallSessions>,
+    /// Whether Android is too busy to open install sessions.
+    installer_busy: watch::Sender<bool>,
     /// How often the agent was killed.
     kills: watch::Sender<u64>,
     /// Whether the agent holds the one way to read the screen that Android has.
@@ -79,6 +92,8 @@ impl Handset {
             latency: Mutex::default(),
             plugged: watch::Sender::new(true),
             begun: watch::Sender::new(0),
+            moments: watch::Sender::new(0),
+            halt: watch::Sender::default(),
             hands: Turn::new(()),
             files: Mutex::default(),
             virtual_apps: Mutex::default(),
@@ -86,6 +101,7 @@ impl Handset {
             answers: watch::Sender::default(),
             agent: Mutex::default(),
             sessions: Mutex::default(),
+            installer_busy: watch::Sender::new(false),
             kills: watch::Sender::new(0),
             tree_held: AtomicBool::new(false),
         };
@@ -173,14 +189,43 @@ impl Handset {
     pub async fn take_time(&self) -> Result<(), PhoneError> {
         self.shared.begun.send_modify(|count| *count += 1);
         let latency = *unpoisoned(&self.shared.latency);
-        if latency.is_zero() && self.is_plugged_in() {
-            return Ok(());
-        }
+        let time = async {
+            self.pass_moment().await;
+            if !latency.is_zero() {
+                tokio::time::sleep(latency).await;
+            }
+        };
         tokio::select! {
             biased;
             () = self.unplugged() => Err(gone()),
-            () = tokio::time::sleep(latency) => Ok(()),
+            () = time => Ok(()),
         }
+    }
+
+    /// A command is about to begin or to answer: it stands still here where it was told to.
+    pub(super) async fn pass_moment(&self) {
+        let mut halt = self.shared.halt.subscribe();
+        let mut moment = 0;
+        self.shared.moments.send_modify(|passed| {
+            *passed += 1;
+            moment = *passed;
+        });
+        // The sender lives as long as the phone.
+        let _ = halt.wait_for(|halt| halt.is_none_or(|last| moment <= last)).await;
+    }
+
+    /// Lets commands pass so many moments from now on, one before they begin and one before they answer, and stand still
+    /// at the next; ends when one does.
+    pub fn halt_after(&self, moments: u64) -> impl Future<Output = ()> + use<> {
+        let last = *self.shared.moments.borrow() + moments;
+        self.shared.halt.send_replace(Some(last));
+        let mut passed = self.shared.moments.subscribe();
+        async move { drop(passed.wait_for(|passed| *passed > last).await) }
+    }
+
+    /// Ends [`Handset::halt_after`].
+    pub fn go_on(&self) {
+        self.shared.halt.send_replace(None);
     }
 
     /// What answers when the agent is started; `None`: the phone runs no Java.
@@ -215,28 +260,53 @@ impl Handset {
         unpoisoned(&self.shared.files)
     }
 
-    /// The number of a new install session; `None` where too many are open.
-    pub(super) fn open_session(&self, most: usize) -> Option<u32> {
-        let mut sessions = unpoisoned(&self.shared.sessions);
-        let number = sessions.keys().last().map_or(1_000_001, |last| last + 1);
-        (sessions.len() < most).then(|| sessions.insert(number, Vec::new()))?;
-        Some(number)
+    /// Lets Android be too busy to open install sessions, or open those that wait.
+    pub fn set_installer_busy(&self, busy: bool) {
+        self.shared.installer_busy.send_replace(busy);
+    }
+
+    /// The number of a new install session; `None` where too many are open. It is opened also where nobody waits for it
+    /// any more, as Android does.
+    pub(super) async fn open_session(&self, most: usize) -> Option<u32> {
+        let handset = self.clone();
+        let opening = tokio::spawn(async move {
+            let mut busy = handset.shared.installer_busy.subscribe();
+            let _ = busy.wait_for(|busy| !busy).await;
+            let mut sessions = unpoisoned(&handset.shared.sessions);
+            (sessions.open.len() < most).then(|| {
+                sessions.opened += 1;
+                let number = 1_000_000 + sessions.opened;
+                sessions.open.insert(number, Vec::new());
+                number
+            })
+        });
+        opening.await.ok().flatten()
     }
 
     /// `false` where there is no such session.
     pub(super) fn write_session(&self, number: &str, apk: Vec<u8>) -> bool {
         let mut sessions = unpoisoned(&self.shared.sessions);
-        let session = number.parse().ok().and_then(|number: u32| sessions.get_mut(&number));
+        let session = number.parse().ok().and_then(|number: u32| sessions.open.get_mut(&number));
         session.map(|session| session.push(apk)).is_some()
     }
 
     pub(super) fn take_session(&self, number: &str) -> Option<Vec<Vec<u8>>> {
-        unpoisoned(&self.shared.sessions).remove(&number.parse().ok()?)
+        unpoisoned(&self.shared.sessions).open.remove(&number.parse().ok()?)
     }
 
     /// How many install sessions are open.
     pub fn open_sessions(&self) -> usize {
-        unpoisoned(&self.shared.sessions).len()
+        unpoisoned(&self.shared.sessions).open.len()
+    }
+
+    /// How many install sessions were ever opened.
+    pub fn opened_sessions(&self) -> u32 {
+        unpoisoned(&self.shared.sessions).opened
+    }
+
+    /// The paths of all files.
+    pub fn paths(&self) -> Vec<String> {
+        self.files().paths()
     }
 
     /// Installs an app, or another version in its place.

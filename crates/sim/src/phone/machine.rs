@@ -417,6 +417,11 @@ impl PhoneMachine {
         }
     }
 
+    /// Whether the notifications or the quick settings cover the screen.
+    pub fn is_panel_open(&self) -> bool {
+        self.panel.is_some()
+    }
+
     pub fn show_panel(&mut self, panel: Option<Panel>) {
         if self.awake && !self.locked {
             self.panel = panel;

@@ -125,10 +125,10 @@ It listens as adbd does, over TCP and without authentication, so the real `adb c
 use adb: adbutils, and mobile-mcp but for its list of apps, which runs Java on the phone. `shell`, `exec` (with it `adb install`, \
 streamed), `sync`, `framebuffer:`, `tcpip:` and `reverse:` (listed; nothing on the phone connects) are served; ports are \
 refused. The shell is an interpreter of its own (quotes, pipes, lists, groups, redirections, `$(…)`, `$((…))`, `if`, `for`, \
-`while`, patterns `*` and `?` for files; no functions, no `case`) and never runs a command of the host; `sed`, `awk` and \
-`find` know what scripts for phones use. `screenrecord` writes MP4 files of JPEG pictures, two a second. uiautomator2 and agent-device (tried with 3.x and 0.21) \
-find the phone, run commands and, in agent-device, list and open apps, tap, go back and take screenshots, until they start \
-a program of their own on it, which a phone without Java cannot run; Appium's driver was not tried. Pinch, clipboard and text beyond a US keyboard cannot be done by a \
+`while`, `read`, `trap`, patterns `*` and `?` for files; no functions, no `case`) and never runs a command of the host; `sed`, `awk` and \
+`find` know what scripts for phones use. `screenrecord` writes MP4 files of JPEG pictures, two a second. uiautomator2, agent-device and Appium's UiAutomator2 driver \
+(tried with 3.7, 0.21 and 8.7) find the phone, run commands and, in agent-device, list and open apps, tap, go back and take screenshots, until they start \
+a program of their own on it, which a phone without Java cannot run. Pinch, clipboard and text beyond a US keyboard cannot be done by a \
 stock shell, and here they cannot either.
 
 It runs no Java, but for one program where it is told to: Sinew's agent, the same classes that run on phones, on a JVM \

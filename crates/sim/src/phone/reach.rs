@@ -7,15 +7,17 @@ use serde_json::Value;
 use sinew_phones::adb::command::ShellCommand;
 use sinew_phones::adb::shell::{CommandLimits, CommandOutput};
 use sinew_phones::agent::{ActivityAnswer, ActivityCall, AgentError, AgentRefusal, CompanionError};
-use sinew_phones::control::FolderEntry;
+use sinew_phones::control::{FolderEntry, Held};
 use sinew_phones::{Phone, PhoneAccess, PhoneError, PhoneIdentity, PhoneShell, Work};
 use sinew_tool::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::adbd::shell::Shell;
 use super::direct::VirtualPhone;
-use super::handset::gone;
+use super::handset::{Handset, gone};
 
 impl PhoneShell for VirtualPhone {
     fn run_command<'a>(&'a self, command: &'a ShellCommand, limits: CommandLimits) -> Work<'a, CommandOutput> {
@@ -40,13 +42,28 @@ impl PhoneShell for VirtualPhone {
         })
     }
 
-    fn hold<'a>(&'a self, cleanup: &'a ShellCommand) -> Work<'a, Infallible> {
-        let mut shell = Shell::new(self.handset.clone());
-        shell.set_trap(cleanup.line());
+    fn hold<'a>(&'a self, open: &'a ShellCommand, close: &'a ShellCommand) -> Work<'a, Box<dyn Held>> {
         Box::pin(async move {
-            let _shell = shell;
-            self.handset.unplugged().await;
-            Err(gone())
+            self.handset.take_time().await?;
+            let ((tell, opened), (release, released)) = (oneshot::channel(), oneshot::channel::<Infallible>());
+            let (mut shell, handset) = (Shell::new(self.handset.clone()), self.handset.clone());
+            let (open, close) = (open.line().to_owned(), close.line().to_owned());
+            // Of its own: the phone ends what it has begun, whoever has left.
+            let closing = tokio::spawn(async move {
+                let (out, err, _) = shell.run(&open).await;
+                let printed = String::from_utf8_lossy(&[out, err].concat()).trim().to_owned();
+                shell.set_variable("opened", &printed);
+                let _ = tell.send(printed);
+                tokio::select! {
+                    _ = released => {}
+                    () = handset.unplugged() => {}
+                }
+                shell.run(&close).await;
+            });
+            let opened = opened.await.map_err(|_| gone())?;
+            let held: Box<dyn Held> =
+                Box::new(HeldDirectly { handset: self.handset.clone(), opened, release, closing });
+            Ok(held)
         })
     }
 
@@ -75,7 +92,7 @@ impl PhoneShell for VirtualPhone {
             let data = self.handset.files().read(path).map(|file| file.data.clone());
             let data = data.map_err(|error| failed(format!("open failed: {}", error.text())))?;
             if data.len() as u64 > most {
-                return Err(failed(format!("`pull` answered more than {most} bytes")));
+                return Err(PhoneError::TooLarge(format!("`pull` answered more than {most} bytes")));
             }
             into.write_all(&data).await.map_err(|error| failed(error.to_string()))?;
             Ok(data.len() as u64)
@@ -91,6 +108,34 @@ impl PhoneShell for VirtualPhone {
             let written = self.handset.files().write(path, data, 0o644, time);
             written.map_err(|error| PhoneError::Failed(format!("couldn't create file: {}", error.text())))?;
             Ok(size)
+        })
+    }
+}
+
+/// What is open on a phone that is driven directly.
+struct HeldDirectly {
+    handset: Handset,
+    opened: String,
+    release: oneshot::Sender<Infallible>,
+    closing: JoinHandle<()>,
+}
+
+impl Held for HeldDirectly {
+    fn opened(&self) -> &str {
+        &self.opened
+    }
+
+    fn lost(&mut self) -> Work<'_, Infallible> {
+        Box::pin(async {
+            self.handset.unplugged().await;
+            Err(gone())
+        })
+    }
+
+    fn release(self: Box<Self>) -> Work<'static, ()> {
+        Box::pin(async move {
+            drop(self.release);
+            self.closing.await.map_err(|_| gone())
         })
     }
 }

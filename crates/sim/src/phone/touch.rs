@@ -101,6 +101,11 @@ impl PhoneMachine {
         }
     }
 
+    /// Whether a finger is on the glass.
+    pub fn is_touched(&self) -> bool {
+        !self.touch.fingers.is_empty()
+    }
+
     /// A finger that has rested long enough is a long press, without waiting for it to leave.
     pub(super) fn handle_time(&mut self) {
         let now = self.now;

@@ -135,7 +135,9 @@ fn one(stroke: &Stroke, sdk: u32) -> Result<ShellCommand, PhoneError> {
     for nth in 1..points.len() {
         command = command.and(pause(points[nth].at.saturating_sub(points[nth - 1].at))).and(event("MOVE", nth));
     }
-    Ok(command.and(event("UP", points.len() - 1)))
+    let command = command.and(event("UP", points.len() - 1));
+    // A shell that is told of the end of its connection would stop, and the finger would stay down.
+    Ok(command.within("trap '' HUP TERM &&", ""))
 }
 
 /// The commands that type a text, or why it cannot be typed. Decided before anything is sent.
@@ -223,7 +225,7 @@ mod tests {
         let path = [Stroke { points: vec![point(0.0, 0), point(5.0, 100), point(2.0, 150)] }];
         assert_eq!(
             line(&path, 34),
-            "input motionevent 'DOWN' '0' '0' && sleep '0.100' && input motionevent 'MOVE' '5' '0' && sleep '0.050' && input motionevent 'MOVE' '2' '0' && input motionevent 'UP' '2' '0'"
+            "trap '' HUP TERM && input motionevent 'DOWN' '0' '0' && sleep '0.100' && input motionevent 'MOVE' '5' '0' && sleep '0.050' && input motionevent 'MOVE' '2' '0' && input motionevent 'UP' '2' '0'"
         );
         assert!(line(&path, 28).contains("agent"));
     }

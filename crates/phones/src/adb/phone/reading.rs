@@ -17,12 +17,15 @@ impl AdbPhone {
     pub(super) async fn read_tree(&self) -> Result<Tree, PhoneError> {
         let _one = self.dumping.lock().await;
         let path = &self.dump_path;
-        // The old file goes first: a dump that fails would otherwise serve it once more.
+        // The old file goes first: a dump that fails would otherwise serve it once more. A dump whose caller has left
+        // still ends, so the shell waits for it and removes the file.
+        let remove = ShellCommand::new("rm -f").arg(path);
         let command = ShellCommand::new("uiautomator dump")
             .arg(path)
-            .after(ShellCommand::new("rm -f").arg(path))
+            .after(remove.clone())
+            .after(ShellCommand::new("trap").arg(remove.line()).literal("HUP TERM"))
             .then(ShellCommand::new("cat").arg(path))
-            .then(ShellCommand::new("rm -f").arg(path));
+            .then(remove);
         // 25 s: the command itself gives up after ten seconds of movement. 32 MB: larger than any dump.
         let limits = CommandLimits::seconds(25).megabytes(32);
         let mut last = String::new();

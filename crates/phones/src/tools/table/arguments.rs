@@ -31,7 +31,7 @@ pub const SETTLE: ToolArgument = ToolArgument::new(
     "Whether to wait until the screen has stopped changing, for 3 seconds at most. Implied by `return`.",
     "true",
 )
-.not_compact();
+.only_tester();
 pub const RETURN: ToolArgument = ToolArgument::new(
     "return",
     || json!({"enum": ["none", "diff", "screen"]}),
@@ -108,4 +108,5 @@ pub const SELECTOR: ToolArgument = ToolArgument::new(
     || members(json!({"text": string(), "description": string(), "id": string(), "class": string()})),
     "What the element is: `text`, `description`, `id`, `class` (all that are given hold; `exact` for whole texts), and `near`, `below` or `inside` another selector. Where something is done to it, it must fit one element only.",
     r#"{"class": "Switch", "near": {"text": "Wi-Fi"}}"#,
-);
+)
+.compact(|| members(json!({"text": string(), "description": string()})));

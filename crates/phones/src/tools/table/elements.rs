@@ -16,7 +16,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
     rows: &[
         ToolRow {
             name: "find_elements",
-            description: "Find elements by a property, also those off the screen; matches part of it in any case unless exact_match. Answers ids, bounds and states.",
+            description: "Find elements by part of a property (all of it with exact_match), also off the screen. Answers ids, bounds and states.",
             arguments: &[
                 SELECTOR,
                 BY,
@@ -101,7 +101,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "set_text",
-            description: "Replace the text of a named field, wherever the focus is. Like input_text, which can also append.",
+            description: "Replace the text of a named field, focused or not; input_text can also append.",
             arguments: &[ELEMENT, SELECTOR, BY, VALUE, TEXT],
             answer: None,
             impact: ToolImpact::Acts,

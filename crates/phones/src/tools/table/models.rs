@@ -29,10 +29,10 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                     "\"annotated\"",
                 )
                 .hint("annotated: boxes numbered like refs"),
-                QUALITY,
+                QUALITY.only_tester(),
                 MAX_SIDE.hint(""),
-                GRAYSCALE,
-                MAX_BYTES,
+                GRAYSCALE.only_tester(),
+                MAX_BYTES.not_compact(),
             ],
             answer: None,
             impact: ToolImpact::Reads,
@@ -49,7 +49,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "get_element",
-            description: "Everything about one element: its whole text and the texts inside it, bounds, states, ids, and what can be done with it. For labels that get_screen cut (+N).",
+            description: "One element in full: its text and those inside it, bounds, states, ids and actions. For labels that get_screen cut (+N).",
             arguments: &[ELEMENT, SELECTOR, BY, VALUE, MAX_BYTES],
             answer: Some(|| {
                 json!({
@@ -144,7 +144,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                     "A report with the screen after each step, as a resource.",
                     "\"html\"",
                 )
-                .not_compact(),
+                .only_tester(),
             ],
             answer: None,
             impact: ToolImpact::Acts,
@@ -239,8 +239,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             name: "list_apps",
             description: "Installed apps that can be opened, with their packages.",
             arguments: &[
-                ToolArgument::new("query", string, "Only apps whose name or package contains this.", "\"note\"")
-                    .hint("part of name or package"),
+                ToolArgument::new("query", string, "Only apps whose name or package contains this.", "\"note\""),
                 MAX_BYTES.not_compact(),
             ],
             answer: Some(|| json!({"apps": {"type": "array"}})),

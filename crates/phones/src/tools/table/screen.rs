@@ -16,7 +16,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
     rows: &[
         ToolRow {
             name: "get_accessibility_tree",
-            description: "The whole UI tree as JSON, for programs. Use get_screen instead: it says the same in a few lines.",
+            description: "The whole UI tree as JSON, for programs; get_screen says the same in a few lines.",
             arguments: &[MAX_BYTES],
             answer: Some(|| json!({"nodes": {"type": "array"}})),
             impact: ToolImpact::Reads,
@@ -37,7 +37,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "capture_screenshot",
-            description: "Take a picture of the screen (JPEG). Use it for images, maps and games; get_screen reads texts and states more cheaply and exactly.",
+            description: "Take a picture of the screen (JPEG), for images, maps and games; get_screen reads texts and states more cheaply and exactly.",
             arguments: &[QUALITY, MAX_SIDE, GRAYSCALE],
             answer: None,
             impact: ToolImpact::Reads,
@@ -79,7 +79,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "get_screen_info",
-            description: "Screen size in pixels (the space of all coordinates), density and orientation; says when it is off or locked.",
+            description: "Screen size in pixels, density and orientation; says when it is off or locked.",
             arguments: &[],
             answer: Some(|| {
                 json!({

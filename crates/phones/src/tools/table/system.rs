@@ -85,7 +85,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         ),
         ToolRow {
             name: "get_device_logs",
-            description: "The latest lines of the phone's log (logcat), filtered by time, tag, level or app. For finding out why an app fails.",
+            description: "The latest lines of the phone's log (logcat), by time, tag, level or app: for finding out why an app fails.",
             arguments: &[
                 ToolArgument::new(
                     "last_lines",

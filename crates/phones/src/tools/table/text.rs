@@ -75,7 +75,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "press_key",
-            description: "Press a key: ENTER (submits), DEL, TAB, BACK, HOME, UP, DOWN, PASTE, VOLUME_UP, WAKEUP (wakes the phone); an unknown one lists all.",
+            description: "Press a key: ENTER (submits), DEL, TAB, BACK, HOME, UP, DOWN, PASTE, WAKEUP (wakes the phone); an unknown one lists all.",
             arguments: &[ToolArgument::new("key", string, "The key by its name, in any case.", "\"ENTER\"").required()],
             answer: None,
             impact: ToolImpact::Acts,

@@ -58,7 +58,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "double_tap",
-            description: "Tap twice quickly at a point, for example to zoom into a picture.",
+            description: "Tap twice quickly at a point: zooms into pictures and maps.",
             arguments: &[X, Y],
             answer: None,
             impact: ToolImpact::Acts,
@@ -85,7 +85,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 ToolArgument::new("y1", number, "Where the finger goes down: pixels from the top.", "1800").required(),
                 ToolArgument::new("x2", number, "Where the finger is lifted: pixels from the left.", "540").required(),
                 ToolArgument::new("y2", number, "Where the finger is lifted: pixels from the top.", "600").required(),
-                DURATION,
+                DURATION.not_compact(),
             ],
             answer: None,
             impact: ToolImpact::Acts,

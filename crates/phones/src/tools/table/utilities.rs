@@ -92,7 +92,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "wait_for_idle",
-            description: "Wait until the screen stops changing; fails when the time is up. Acting tools with settle or return do this by themselves.",
+            description: "Wait until the screen stops changing; fails when the time is up. `settle` and `return` do this after an action.",
             arguments: &[ToolArgument::new("timeout", || json!({"type": "integer", "default": 3000}), TIMEOUT, "3000")
                 .hint("ms")],
             answer: Some(|| json!({"message": string(), "elapsedMs": integer()})),

@@ -3,6 +3,7 @@
 
 pub mod calls;
 pub mod tracked;
+pub mod virtual_adb;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,9 +46,17 @@ pub struct State {
 
 impl Paper {
     pub fn showing(screens: Vec<Tree>) -> PhoneDevice<Paper> {
+        Paper::offering(Profile::Full, screens)
+    }
+
+    pub fn for_testers(screens: Vec<Tree>) -> PhoneDevice<Paper> {
+        Paper::offering(Profile::Tester, screens)
+    }
+
+    fn offering(profile: Profile, screens: Vec<Tree>) -> PhoneDevice<Paper> {
         let paper = Paper::default();
         paper.state.lock().unwrap().screens = screens;
-        PhoneDevice::new(paper, Profile::Full)
+        PhoneDevice::new(paper, profile)
     }
 
     fn act<'a>(&'a self, work: impl FnOnce(&mut State) + Send + 'a) -> Work<'a, ()> {

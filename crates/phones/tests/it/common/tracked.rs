@@ -2,65 +2,47 @@
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use sinew_phones::adb::{self, AdbServer, PhoneOptions};
-use sinew_sim::phone::{Handset, PhoneClock, PhoneSetup, adbd};
+use sinew_phones::adb::{self, PhoneOptions};
+use sinew_sim::phone::{Handset, PhoneClock, PhoneSetup};
 use sinew_tool::{Device, DeviceEvent, DeviceKey, LeaveReason, Status};
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+
+use super::virtual_adb::VirtualAdb;
 
 pub struct Tracked {
-    pub server: AdbServer,
-    pub handset: Handset,
-    pub address: String,
-    pub shutdown: CancellationToken,
+    adb: VirtualAdb,
     events: mpsc::UnboundedReceiver<DeviceEvent>,
     /// The devices that are there, by their keys, and what they said last.
     here: HashMap<DeviceKey, Arc<dyn Device>>,
     /// Why devices left, by their keys.
     pub left: HashMap<DeviceKey, LeaveReason>,
-    _home: tempfile::TempDir,
-    _process: tokio::process::Child,
 }
 
-impl Drop for Tracked {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
+impl Deref for Tracked {
+    type Target = VirtualAdb;
+
+    fn deref(&self) -> &VirtualAdb {
+        &self.adb
     }
 }
 
 impl Tracked {
-    /// `None` where there is no adb on this machine; `scripts/test` installs it, and there its absence is a failure.
+    /// `None` where there is no adb on this machine.
     pub async fn open(setup: PhoneSetup, offer: PhoneOptions) -> Option<Tracked> {
         Tracked::with(Handset::new(setup, PhoneClock::Virtual), offer).await
     }
 
     pub async fn with(handset: Handset, offer: PhoneOptions) -> Option<Tracked> {
-        let home = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-        let mut command = tokio::process::Command::new("adb");
-        command.args(["-P", &port.to_string(), "nodaemon", "server"]).env("HOME", home.path());
-        command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
-        let process = command.stderr(std::process::Stdio::null()).kill_on_drop(true).spawn();
-        let process = outside(process.ok(), "adb")?;
-        let server = AdbServer::tcp("127.0.0.1", port);
-        while server.version().await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let shutdown = CancellationToken::new();
-        tokio::spawn(adbd::run(listener, handset.clone(), shutdown.clone()));
+        let adb = VirtualAdb::open(handset).await?;
         let (send, events) = mpsc::unbounded_channel();
         let announce = Arc::new(move |event| drop(send.send(event)));
-        tokio::spawn(adb::run(server.clone(), offer, announce, shutdown.clone()));
-        server.connect_phone(&address).await.unwrap();
-        let (here, left) = (HashMap::new(), HashMap::new());
-        Some(Tracked { server, handset, address, shutdown, events, here, left, _home: home, _process: process })
+        tokio::spawn(adb::run(adb.server.clone(), offer, announce, adb.shutdown.clone()));
+        adb.server.connect_phone(&adb.address).await.unwrap();
+        Some(Tracked { adb, events, here: HashMap::new(), left: HashMap::new() })
     }
 
     /// Takes in what is announced until something holds.
@@ -95,15 +77,6 @@ impl Tracked {
     /// What the phone says of itself, which does not depend on its address.
     pub fn serial_number(&self) -> String {
         self.handset.with(|machine| machine.setup.serial.clone())
-    }
-
-    /// Serves the same phone at one more address and connects it; gives the address.
-    pub async fn connect_again(&self) -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        tokio::spawn(adbd::run(listener, self.handset.clone(), self.shutdown.clone()));
-        self.server.connect_phone(&address).await.unwrap();
-        address
     }
 
     /// The device with a key once it is there.

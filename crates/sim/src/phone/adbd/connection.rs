@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -28,6 +29,8 @@ pub struct AdbdStream {
     pub reader: StreamReader,
     pub writer: StreamWriter,
     pub closed: CancellationToken,
+    /// Whether its service goes on when it is closed.
+    pub ignores_hangup: Arc<AtomicBool>,
 }
 
 impl AdbdStream {
@@ -147,6 +150,7 @@ pub(super) async fn run(socket: TcpStream, device: AdbdPhone) -> io::Result<()> 
                     reader: StreamReader { local, remote, outbox: outbox.clone(), inbox: reading },
                     writer: StreamWriter { local, remote, most, outbox: outbox.clone(), taken },
                     closed: handle.closed.clone(),
+                    ignores_hangup: Arc::default(),
                 };
                 streams.insert(local, handle);
                 let name = String::from_utf8_lossy(&packet.data).trim_end_matches('\0').to_owned();
@@ -186,11 +190,21 @@ async fn serve(name: String, mut stream: AdbdStream, device: AdbdPhone) -> u32 {
     let known = service::find(&name);
     if let Some(service) = known {
         let _ = outbox.send(AdbPacket::new(OKAY, local, remote, Vec::new())).await;
-        let closed = stream.closed.clone();
-        tokio::select! {
-            () = service::run(service, &mut stream, &device) => {}
-            () = closed.cancelled() => {}
-        }
+        // A task of its own, because it may outlive the connection.
+        let _ = tokio::spawn(async move {
+            let (closed, ignores_hangup) = (stream.closed.clone(), stream.ignores_hangup.clone());
+            let hung_up = async {
+                closed.cancelled().await;
+                if ignores_hangup.load(Ordering::Relaxed) {
+                    std::future::pending::<()>().await;
+                }
+            };
+            tokio::select! {
+                () = service::run(service, &mut stream, &device) => {}
+                () = hung_up => {}
+            }
+        })
+        .await;
         let _ = outbox.send(AdbPacket::new(CLSE, local, remote, Vec::new())).await;
     } else {
         let _ = outbox.send(AdbPacket::new(CLSE, 0, remote, Vec::new())).await;

@@ -112,6 +112,10 @@ impl Files {
         path
     }
 
+    pub(crate) fn paths(&self) -> Vec<String> {
+        self.files.keys().cloned().collect()
+    }
+
     pub(crate) fn link(&mut self, target: &str, path: &str) -> Result<(), FileError> {
         let path = clean(path);
         if self.links.len() > 1000 {

@@ -74,12 +74,12 @@ pub(super) async fn run(service: AdbdService, stream: &mut AdbdStream, device: &
     // A stream that closes while it is served is not an error.
     let _: Result<(), Closed> = match service {
         AdbdService::Plain { command, pty } => {
-            let mut live = LiveStream::plain(stream, pty);
-            Shell::new(device.handset.clone()).serve(&command, &mut live).await
+            let mut shell = Shell::new(device.handset.clone()).that_says(stream.ignores_hangup.clone());
+            shell.serve(&command, &mut LiveStream::plain(stream, pty)).await
         }
         AdbdService::Framed { command, pty } => {
-            let mut live = LiveStream::framed(stream, pty);
-            Shell::new(device.handset.clone()).serve(&command, &mut live).await
+            let mut shell = Shell::new(device.handset.clone()).that_says(stream.ignores_hangup.clone());
+            shell.serve(&command, &mut LiveStream::framed(stream, pty)).await
         }
         AdbdService::Sync => sync::serve(stream, device).await,
         AdbdService::Framebuffer => stream.write(&framebuffer(device)).await,

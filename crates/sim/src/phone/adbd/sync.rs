@@ -157,6 +157,7 @@ async fn send(reader: &mut SyncReader<'_>, device: &AdbdPhone, target: &str) -> 
         true => Err(FileError::Full),
         false => device.files().write(path, data, mode, time),
     };
+    device.handset.pass_moment().await;
     match written {
         Ok(()) => reader.stream.write(b"OKAY\0\0\0\0").await,
         Err(error) => fail(reader.stream, &format!("couldn't create file: {}", error.text())).await,

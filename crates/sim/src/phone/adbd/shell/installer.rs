@@ -20,7 +20,7 @@ pub(super) fn is_install(args: &[&str]) -> bool {
 impl Shell {
     pub(super) async fn install(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         match args {
-            ["install-create", ..] => match self.handset.open_session(MOST_SESSIONS) {
+            ["install-create", ..] => match self.handset.open_session(MOST_SESSIONS).await {
                 Some(number) => {
                     io.line(format!("Success: created install session [{number}]"));
                     0

@@ -35,7 +35,8 @@ mod virtual_apps;
 mod words;
 
 use std::collections::BTreeMap;
-use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use sinew_tool::BoxFuture;
@@ -68,6 +69,8 @@ pub struct Shell {
     rounds: usize,
     /// What it runs when its connection ends before it does.
     trap: Option<String>,
+    /// Whether it goes on when its connection ends.
+    ignores_hangup: Arc<AtomicBool>,
     /// The variable of that name, which the next command alone was given.
     class_path: Option<String>,
 }
@@ -103,12 +106,32 @@ impl Shell {
             exiting: false,
             rounds: 0,
             trap: None,
+            ignores_hangup: Arc::default(),
             class_path: None,
         }
     }
 
-    pub fn set_trap(&mut self, line: &str) {
-        self.trap = Some(line.to_owned());
+    /// Says there whether it goes on when its connection ends.
+    pub fn that_says(mut self, ignores_hangup: Arc<AtomicBool>) -> Shell {
+        self.ignores_hangup = ignores_hangup;
+        self
+    }
+
+    pub fn set_variable(&mut self, name: &str, value: &str) {
+        self.variables.insert(name.to_owned(), value.to_owned());
+    }
+
+    fn set_trap(&mut self, line: Option<&str>) {
+        self.ignores_hangup.store(line == Some(""), Ordering::Relaxed);
+        self.trap = line.filter(|line| !line.is_empty()).map(str::to_owned);
+    }
+
+    /// Sends what has gathered; a shell that ignores a hang-up goes on unheard.
+    async fn tell(&self, io: &mut Io<'_, '_>) -> Result<(), Closed> {
+        match io.flush().await {
+            Err(Closed) if self.ignores_hangup.load(Ordering::Relaxed) => Ok(()),
+            told => told,
+        }
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
@@ -142,13 +165,14 @@ impl Shell {
         }
         let code = self.live_line(line, live).await?;
         self.trap = None;
+        self.handset.pass_moment().await;
         live.exit(code).await
     }
 
     async fn live_line(&mut self, line: &str, live: &mut LiveStream<'_>) -> Result<u8, Closed> {
         let mut io = Io { live: Some(live), ..Io::quiet(None) };
         let code = self.line(line, &mut io).await?;
-        io.flush().await?;
+        self.tell(&mut io).await?;
         Ok(code)
     }
 
@@ -221,7 +245,7 @@ impl Shell {
                 }
                 code = self.pipeline(pipeline, io).await?;
                 self.last = code;
-                io.flush().await?;
+                self.tell(io).await?;
             }
             Ok(code)
         })
@@ -399,6 +423,7 @@ impl Shell {
                 self.handset.pass(Duration::from_secs_f64(seconds.clamp(0.0, 3600.0))).await;
                 0
             }
+            "read" => self.read_line(args, io).await,
             "input" => self.input(args, io).await,
             "cmd" => return Box::pin(self.cmd(args, io)).await,
             "app_process" | "app_process64" => return self.app_process(args, io).await,

@@ -23,8 +23,8 @@ impl Shell {
         match name {
             "true" | ":" | "sync" | "start" | "stop" | "set" | "export" | "umask" => {}
             "trap" => match args {
-                ["-", ..] => self.trap = None,
-                [line, _, ..] => self.set_trap(line),
+                ["-", ..] => self.set_trap(None),
+                [line, _, ..] => self.set_trap(Some(line)),
                 _ => {}
             },
             "false" => return Some(1),

@@ -4,7 +4,7 @@ use base64::Engine;
 use regex_lite::{Regex, RegexBuilder};
 
 use super::super::connection::Closed;
-use super::{Io, Shell, stream};
+use super::{Io, LONGEST_LINE, Shell, stream};
 
 impl Shell {
     pub(super) async fn filter(&mut self, name: &str, args: &[&str], io: &mut Io<'_, '_>) -> Result<u8, Closed> {
@@ -40,6 +40,23 @@ impl Shell {
             }
         }
         Ok(plan.run(name, &input, io).max(code))
+    }
+
+    /// `read [-r] NAME`: a line of what comes in. What comes after it in the same piece is lost, which nothing here sends.
+    pub(super) async fn read_line(&mut self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+        let mut line = io.stdin.take().unwrap_or_default();
+        while !line.contains(&b'\n')
+            && line.len() < LONGEST_LINE
+            && let Some(live) = &mut io.live
+            && let Some(more) = live.read().await
+        {
+            line.extend(more);
+        }
+        let end = line.iter().position(|byte| *byte == b'\n');
+        if let Some(name) = args.iter().find(|arg| !arg.starts_with('-')) {
+            self.set_variable(name, &String::from_utf8_lossy(&line[..end.unwrap_or(line.len())]));
+        }
+        u8::from(end.is_none())
     }
 
     /// `cat` with a person at the other end: what comes in goes out at once.
