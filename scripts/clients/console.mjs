@@ -309,6 +309,26 @@ await check("console", "what hostile devices and callers write is inert on every
   // What does not exist was asked for.
   assert.deepEqual(errors.splice(0).filter((text) => !/^Failed to load resource: .*4\d\d/.test(text)), []);
 });
+await check("console", "a thousand calls at once leave a page that can be read and used", async () => {
+  const api = (token, path, body, method = "POST") => fetch(`${gateway.url}/api/v1/${path}`, { method, headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }, body: body && JSON.stringify(body) });
+  const own = process.env.SINEW_OWN_TOKEN;
+  const crowd = await Promise.all(Array.from({ length: 25 }, async (_, number) => (await api(own, "tokens", { role: "client", label: `crowd-${number}` })).json()));
+  const ask = ({ token }, brightness) => api(token, "call", { device: board, tool: "self.screen.set_brightness", arguments: { brightness } }).then((answer) => answer.status);
+  const held = crowd.flatMap((one) => Array.from({ length: 8 }, (_, brightness) => ask(one, brightness)));
+  const waiting = async () => (await (await api(own, "approvals", undefined, "GET")).json()).approvals;
+  for (let tries = 0; (await waiting()).length < 200 && tries < 100; tries += 1);
+  for (const one of crowd) assert.deepEqual(new Set(await Promise.all(Array.from({ length: 32 }, (_, place) => ask(one, 10 + place)))), new Set([503]));
+  await page.goto(`${console_}approvals`);
+  await page.waitForFunction(() => document.querySelectorAll("section.waiting").length === 200);
+  assert.match(await page.title(), /^\(200\)/);
+  await page.keyboard.press("d");
+  await page.waitForFunction(() => document.querySelectorAll("section.waiting").length === 199);
+  for (const { id } of await waiting()) await api(own, `approvals/${id}`, { decision: "deny" });
+  await page.getByText("No call waits.").waitFor();
+  const statuses = await Promise.all(held);
+  assert.ok(statuses.every((status) => status === 403 || status === 503), `${statuses}`);
+  for (const { id } of crowd) await api(own, `tokens/${id}`, undefined, "DELETE");
+});
 await check("console", "a page of another port shows no console in a frame and changes nothing", async () => {
   const seen = [];
   const other = createServer((request, response) => {
