@@ -34,7 +34,8 @@ pub async fn peer(args: BenchPeerArgs) -> Result<(), CliError> {
         PeerKind::Rmcp => Peer::Rmcp,
         PeerKind::Axum => Peer::Axum,
     };
-    let announce = |address| print_exact(&format!("{}\n", json!({"url": format!("http://{address}")})));
+    let announce =
+        |address| print_exact(&format!("{}\n", json!({"url": format!("http://{address}"), "profile": PROFILE})));
     Ok(peer.serve(announce).await?)
 }
 
