@@ -140,7 +140,8 @@ def is_alive(pid):
 
 def processor_seconds(pid):
     fields = fields_of(pathlib.Path(f"/proc/{pid}/stat"))
-    return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
+    # Its own in user and kernel mode, and that of its children that have ended.
+    return sum(int(field) for field in fields[11:15]) / TICKS
 
 
 def resident(pid):

@@ -308,6 +308,8 @@ class ContextForgeTranslate(Server):
             "PLATFORM_ADMIN_EMAIL": "admin@example.com",
             # The echo is on this machine.
             "SSRF_ALLOW_LOCALHOST": "true",
+            # It allows a hundred calls a minute by default.
+            "RATE_LIMITING_ENABLED": "false",
             "LOG_LEVEL": "ERROR",
         }
 
