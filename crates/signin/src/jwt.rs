@@ -110,6 +110,10 @@ impl Token<'_> {
         if !for_us {
             return Err(TokenError::Audience);
         }
+        // What an issuer tells a client about its user opens nothing, although it is signed with the same keys.
+        if ["nonce", "at_hash", "c_hash"].iter().any(|claim| self.claims.contains_key(*claim)) {
+            return Err(TokenError::Type);
+        }
         // Whoever holds such a token has not shown that it is theirs.
         if self.claims.contains_key("cnf") {
             return Err(TokenError::Bound);
@@ -351,6 +355,8 @@ pub(crate) mod tests {
             ("nbf", json!("x"), TokenError::Early),
             ("iat", json!(NOW + 3_600), TokenError::Early),
             ("cnf", json!({"jkt": "x"}), TokenError::Bound),
+            ("nonce", json!("x"), TokenError::Type),
+            ("at_hash", json!("x"), TokenError::Type),
         ];
         for (name, value, error) in wrong {
             assert_eq!(with(name, value.clone()), Err(error), "{name} {value}");

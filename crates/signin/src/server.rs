@@ -70,7 +70,7 @@ pub struct ConsentRequest {
 impl ConsentRequest {
     /// Whether any program on the machine of the browser may get the answer.
     pub fn is_local(&self) -> bool {
-        self.redirect.place == Place::Loopback
+        self.redirect.place != Place::Web
     }
 }
 
@@ -295,7 +295,8 @@ impl AuthorizationServer {
         let before = book.kept();
         let (result, ended) = change(&mut book);
         if let Err(error) = &result {
-            tracing::info!("a {what} was refused: {}", error.message);
+            // Anybody may send wrong ones; what ends a sign-in is reported.
+            tracing::debug!("a {what} was refused: {}", error.message);
         }
         if result.is_err() && ended.is_empty() {
             return result;
