@@ -37,4 +37,7 @@ pub struct ClusterNode {
     pub name: String,
     /// Devices that are connected to it.
     pub devices: usize,
+    /// The version of its policy. Nodes with different policies decide differently about the same call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
 }

@@ -20,6 +20,7 @@ use crate::records::{Card, DeviceCard, hash_of};
 use crate::remote::{OpenCalls, RETURN_TIME, RemoteDevice};
 use crate::serve::ServedCalls;
 use crate::settings::ClusterSettings;
+use crate::sharing::{NodeFacts, Parts, Sharing, blocking};
 use crate::toolsets::Toolsets;
 
 /// In front of a node's name, where the server says that nobody listens there.
@@ -33,6 +34,7 @@ pub(crate) struct Core {
     pub(crate) gateway: Gateway,
     pub(crate) nats: Nats,
     pub(crate) toolsets: Toolsets,
+    pub(crate) shared: Arc<Parts>,
     pub(crate) open: OpenCalls,
     pub(crate) served: ServedCalls,
     /// Counts changes of where devices are.
@@ -75,6 +77,8 @@ pub(crate) enum Step {
     EndLater(DeviceHash, Weak<RemoteDevice>),
     /// Find out whether a node still answers.
     Probe(NodeId),
+    /// Give a device the marks that another node says it has.
+    Mark(DeviceHash),
 }
 
 /// A node as people see it.
@@ -102,10 +106,17 @@ pub struct ClusterStatus {
 pub struct NodeStatus {
     pub name: NodeId,
     pub devices: usize,
+    /// The version of its policy; `None` until it said so.
+    pub policy: Option<String>,
 }
 
 impl Core {
-    pub(crate) async fn open(settings: ClusterSettings, gateway: Gateway, let_go: LetGo) -> Result<Arc<Core>, String> {
+    pub(crate) async fn open(
+        settings: ClusterSettings,
+        sharing: Sharing,
+        gateway: Gateway,
+        let_go: LetGo,
+    ) -> Result<Arc<Core>, String> {
         let mut boot = [0; 8];
         getrandom::fill(&mut boot).map_err(|error| error.to_string())?;
         let me = Owner { node: settings.node.clone(), boot: Boot(u64::from_be_bytes(boot)) };
@@ -118,6 +129,7 @@ impl Core {
             me,
             nats,
             toolsets: Toolsets::default(),
+            shared: sharing.parts,
             open: OpenCalls::default(),
             served: ServedCalls::default(),
             routes: watch::Sender::new(0),
@@ -363,7 +375,13 @@ impl Core {
     /// Takes a step that a queue brought.
     pub(crate) async fn take(self: &Arc<Core>, step: Step) {
         match step {
+            Step::Apply(DeviceEvent::Joined(device)) => {
+                let hash = hash_of(&device.info().key);
+                self.gateway.apply(DeviceEvent::Joined(device));
+                self.mark(hash);
+            }
             Step::Apply(event) => self.gateway.apply(event),
+            Step::Mark(hash) => self.mark(hash),
             Step::LetGo(device) => (self.let_go)(&device),
             Step::EndLater(device, remote) => {
                 drop(tokio::spawn(end_if_gone(Arc::downgrade(self), device, remote)));
@@ -376,6 +394,32 @@ impl Core {
             Step::Offer(hash) => self.offer(hash).await,
             Step::Fetch(digest) => drop(tokio::spawn(crate::drive::fetch(Arc::downgrade(self), digest))),
         }
+    }
+
+    /// Brings the name and the labels of a device up to date with what other nodes say.
+    fn mark(&self, hash: DeviceHash) {
+        let key = {
+            let members = lock(&self.members);
+            let local = members.locals.get(&hash).map(|local| local.device.info().key.clone());
+            local.or_else(|| members.cards.get(&hash).map(|card| card.info.key.clone()))
+        };
+        if let Some((key, marks)) = key.zip(self.shared.marks_of(hash))
+            && let Err(error) = blocking(|| self.gateway.set_marks(&key, marks))
+        {
+            tracing::warn!(device = %key, "what another node says of a device could not be kept here: {error}");
+        }
+    }
+
+    /// What a record of the bucket `shared` says.
+    pub(crate) fn handle_shared(&self, key: &str, text: &[u8]) {
+        if let Some(device) = self.shared.handle_change(key, text) {
+            self.step(Step::Mark(device));
+        }
+    }
+
+    /// What the other nodes should know of this one.
+    pub(crate) fn facts(&self) -> NodeFacts {
+        NodeFacts::new(self.gateway.policy_version().to_string())
     }
 
     /// Tells the others of a device as it is now.
@@ -453,7 +497,13 @@ impl Core {
         let mut names: Vec<NodeId> = presence.peers().cloned().chain([self.me.node.clone()]).collect();
         names.sort();
         devices.insert(self.me.node.clone(), presence.held());
-        let node = |name: NodeId| NodeStatus { devices: devices.get(&name).copied().unwrap_or_default(), name };
+        let mut facts = self.shared.nodes();
+        facts.insert(self.me.node.clone(), self.facts());
+        let node = |name: NodeId| NodeStatus {
+            devices: devices.get(&name).copied().unwrap_or_default(),
+            policy: facts.get(&name).map(|facts| facts.policy.clone()),
+            name,
+        };
         ClusterStatus {
             cluster: self.settings.name.as_str().to_owned(),
             node: self.me.node.clone(),

@@ -30,6 +30,15 @@ pub(crate) struct Buckets {
     nodes: Bucket,
     devices: Vec<Bucket>,
     pub(crate) sets: Bucket,
+    shared: Bucket,
+}
+
+/// What a watch is about.
+#[derive(Clone, Copy, PartialEq)]
+enum Source {
+    Nodes,
+    Devices,
+    Shared,
 }
 
 impl Buckets {
@@ -41,7 +50,8 @@ impl Buckets {
             devices.push(core.nats.bucket(&name(&format!("devices-{shard}")), None).await?);
         }
         let sets = core.nats.bucket(&name("toolsets"), None).await?;
-        Ok(Buckets { nodes, devices, sets })
+        let shared = core.nats.bucket(&name("shared"), None).await?;
+        Ok(Buckets { nodes, devices, sets, shared })
     }
 
     fn of(&self, key: &Key) -> &Bucket {
@@ -130,7 +140,9 @@ async fn keep_up(core: Arc<Core>, mut asked: mpsc::UnboundedReceiver<Output<Card
         if connected.wait_for(|connected| connected.is_now).await.is_err() {
             return;
         }
-        match use_store(&core, &mut asked).await {
+        let used = use_store(&core, &mut asked).await;
+        core.shared.set_away();
+        match used {
             Ok(()) => pause = RETRY_FIRST,
             Err(why) => {
                 tracing::warn!("the cluster's store cannot be used; it is tried again: {why}");
@@ -152,15 +164,24 @@ async fn use_store(core: &Arc<Core>, asked: &mut mpsc::UnboundedReceiver<Output<
     for tools in core.local_toolsets() {
         core.toolsets.publish(&buckets.sets, &tools).await?;
     }
-    let mut watches = vec![buckets.nodes.watch().await?.map(|watched| (false, watched)).boxed()];
+    let mut watches = vec![buckets.nodes.watch().await?.map(|watched| (Source::Nodes, watched)).boxed()];
     for bucket in &buckets.devices {
-        watches.push(bucket.watch().await?.map(|watched| (true, watched)).boxed());
+        watches.push(bucket.watch().await?.map(|watched| (Source::Devices, watched)).boxed());
     }
     let mut unread = watches.len();
+    core.shared.begin(buckets.shared.clone());
+    watches.push(buckets.shared.watch().await?.map(|watched| (Source::Shared, watched)).boxed());
     let mut watches = select_all(watches);
+    let mut told = None;
     let store = store_id([&buckets.nodes, &buckets.sets].into_iter().chain(&buckets.devices));
     core.with(|members, now| members.presence.handle_store(now, store));
     loop {
+        let facts = core.facts();
+        if told.as_ref() != Some(&facts) {
+            told = Some(facts.clone());
+            let shared = core.shared.clone();
+            tokio::spawn(async move { shared.tell_facts(facts).await });
+        }
         let due = core.due.notified();
         let next = core.next_time();
         let timer = async {
@@ -180,8 +201,13 @@ async fn use_store(core: &Arc<Core>, asked: &mut mpsc::UnboundedReceiver<Output<
             }
             Some(output) = asked.recv() => ask(core, &buckets, output),
             watched = watches.next() => match watched {
-                Some((is_device, Ok(Watched::Change { key, value, revision }))) => {
-                    let Some(key) = parse_key(&key, is_device) else { continue };
+                Some((Source::Shared, Ok(Watched::Change { key, value, .. }))) => core.handle_shared(&key, &value),
+                Some((Source::Shared, Ok(Watched::Synced))) => {
+                    let (shared, gateway) = (core.shared.clone(), core.gateway.clone());
+                    tokio::spawn(async move { shared.reconcile(&gateway).await });
+                }
+                Some((source, Ok(Watched::Change { key, value, revision }))) => {
+                    let Some(key) = parse_key(&key, source == Source::Devices) else { continue };
                     let Some(record) = parse_record(&key, &value) else {
                         tracing::debug!(?key, "a record of another version was left alone");
                         continue;

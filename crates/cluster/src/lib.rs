@@ -9,6 +9,7 @@
 //! - `members`: the devices of this node and of others, and which of the two the gateway sees
 //! - `core`: what all parts share; `drive`: the connection to the store, kept up
 //! - `toolsets`: tools of devices, which travel once for each distinct content
+//! - `sharing`: tokens, public names, marks of devices and the keys of request state, which all nodes share
 //! - `remote`: a device of another node, and calls to it; `serve`: calls from other nodes
 //! - `guarded`: a device of this node that other nodes can reach too
 //!
@@ -27,6 +28,7 @@ mod records;
 mod remote;
 mod serve;
 mod settings;
+mod sharing;
 mod toolsets;
 
 use std::io;
@@ -41,6 +43,7 @@ use tokio_util::sync::CancellationToken;
 use crate::core::Core;
 pub use crate::core::{ClusterStatus, NodeStatus};
 pub use crate::settings::{ClusterName, ClusterSettings};
+pub use crate::sharing::Sharing;
 
 /// How long calls from other nodes may take to end when this node stops.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -52,15 +55,16 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Joins a gateway to a cluster: from now on, what its families announce goes through the cluster. Returns before NATS
+    /// Joins a gateway, which was opened with `sharing`, to a cluster: from now on, what its families announce goes through the cluster. Returns before NATS
     /// can be reached; an error is one that waiting does not cure. `let_go` ends the connection of a device that
     /// connected to another node.
     pub async fn open(
         settings: ClusterSettings,
+        sharing: Sharing,
         gateway: Gateway,
         let_go: impl Fn(&Arc<dyn Device>) + Send + Sync + 'static,
     ) -> Result<Cluster, String> {
-        Ok(Cluster { core: Core::open(settings, gateway, Box::new(let_go)).await? })
+        Ok(Cluster { core: Core::open(settings, sharing, gateway, Box::new(let_go)).await? })
     }
 
     /// Keeps the connection up until shutdown. Outlasts [`Cluster::serve`], so that calls to other nodes are answered.

@@ -205,6 +205,11 @@ impl Bucket {
         }
     }
 
+    /// Writes a record over whatever there is.
+    pub(crate) async fn put(&self, key: &str, value: Bytes) -> Result<(), String> {
+        self.store.put(key, value).await.map(drop).map_err(|error| error.to_string())
+    }
+
     /// May be older than what was written last.
     pub(crate) async fn read(&self, key: &str) -> Result<Option<(Revision, Bytes)>, String> {
         let entry = self.store.entry(key).await.map_err(|error| error.to_string())?;

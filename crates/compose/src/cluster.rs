@@ -91,18 +91,45 @@ impl ClusterConfig {
     }
 }
 
+/// What the gateway shares with its cluster.
+#[cfg(feature = "cluster")]
+pub(crate) use sinew_cluster::Sharing;
+
+/// Nothing, in a build without clusters.
+#[cfg(not(feature = "cluster"))]
+pub(crate) enum Sharing {}
+
+#[cfg(feature = "cluster")]
+pub(crate) fn sharing(plan: &ClusterPlan, state: &std::path::Path) -> Result<Sharing, Error> {
+    let state = Some(state);
+    Sharing::open(plan.node.clone(), state).map_err(|why| Error::new(crate::error::ComposeErrorKind::Config, why))
+}
+
+#[cfg(not(feature = "cluster"))]
+pub(crate) fn sharing(plan: &ClusterPlan, _: &std::path::Path) -> Result<Sharing, Error> {
+    match *plan {}
+}
+
+#[cfg(not(feature = "cluster"))]
+impl Sharing {
+    pub(crate) fn share(&self, _: sinew_gateway::shared::Shared) -> sinew_gateway::shared::Shared {
+        match *self {}
+    }
+}
+
 /// Joins the gateway to its cluster.
 #[cfg(feature = "cluster")]
 pub(crate) async fn join(
     plan: ClusterPlan,
+    sharing: Sharing,
     gateway: &Gateway,
     boards: &Boards,
     clients: &mut TaskGroup,
     devices: &mut TaskGroup,
 ) -> Result<Arc<dyn ClusterView>, Error> {
     let boards = boards.clone();
-    let cluster = sinew_cluster::Cluster::open(plan, gateway.clone(), move |device| boards.end_moved(device)).await;
-    let cluster = cluster.map_err(|why| {
+    let cluster = sinew_cluster::Cluster::open(plan, sharing, gateway.clone(), move |device| boards.end_moved(device));
+    let cluster = cluster.await.map_err(|why| {
         let message = format!("cannot use the cluster's NATS: {why}; look at `nats` and `credentials` in `[cluster]`");
         Error::new(crate::error::ComposeErrorKind::Config, message)
     })?;
@@ -122,6 +149,7 @@ impl ClusterView for SeenCluster {
         let node = |node: sinew_cluster::NodeStatus| sinew_api::ClusterNode {
             name: node.name.to_string(),
             devices: node.devices,
+            policy: node.policy,
         };
         sinew_api::ClusterState {
             name: status.cluster,
@@ -142,6 +170,7 @@ impl ClusterView for SeenCluster {
 #[cfg(not(feature = "cluster"))]
 pub(crate) async fn join(
     plan: ClusterPlan,
+    _: Sharing,
     _: &Gateway,
     _: &Boards,
     _: &mut TaskGroup,

@@ -155,15 +155,23 @@ impl GatewayServer {
 
     pub async fn open(settings: ServerSettings) -> Result<GatewayServer, Error> {
         allow_many_sockets();
-        let gateway = Gateway::open(sinew_gateway::Settings {
+        let sharing = match &settings.cluster {
+            Some(plan) => Some(cluster::sharing(plan, &settings.state)?),
+            None => None,
+        };
+        let gateway_settings = sinew_gateway::Settings {
             state_dir: Some(settings.state.clone()),
             token: settings.token.clone(),
             ..settings.gateway.clone()
-        })
-        .map_err(open_failure)?;
+        };
+        let share = |local| match &sharing {
+            Some(sharing) => sharing.share(local),
+            None => local,
+        };
+        let gateway = Gateway::open_shared(gateway_settings, share).map_err(open_failure)?;
         let policy = &settings.gateway.access.policy;
         tracing::info!(rules = policy.rules.len(), danger = policy.danger.word(), "policy loaded");
-        match GatewayServer::open_listeners(gateway.clone(), settings).await {
+        match GatewayServer::open_listeners(gateway.clone(), sharing, settings).await {
             Ok(server) => Ok(server),
             Err(failure) => {
                 gateway.close().await;
@@ -172,7 +180,11 @@ impl GatewayServer {
         }
     }
 
-    async fn open_listeners(gateway: Gateway, settings: ServerSettings) -> Result<GatewayServer, Error> {
+    async fn open_listeners(
+        gateway: Gateway,
+        sharing: Option<cluster::Sharing>,
+        settings: ServerSettings,
+    ) -> Result<GatewayServer, Error> {
         let clients = listen("listen", settings.listen, &settings)?;
         let boards = listen("devices", settings.devices, &settings)?;
         let mqtt = match settings.mqtt {
@@ -239,8 +251,11 @@ impl GatewayServer {
         };
         let io = |error: std::io::Error| Error::new(ComposeErrorKind::Io, error.to_string());
         let all_boards = board_listeners::boards(&gateway, plan).map_err(io)?;
-        let cluster = match settings.cluster {
-            Some(plan) => Some(cluster::join(plan, &gateway, &all_boards, &mut client_tasks, &mut device_tasks).await?),
+        let cluster = match settings.cluster.zip(sharing) {
+            Some((plan, sharing)) => {
+                let joined = cluster::join(plan, sharing, &gateway, &all_boards, &mut client_tasks, &mut device_tasks);
+                Some(joined.await?)
+            }
             None => None,
         };
         device_tasks.spawn(|shutdown| board_listeners::end_revoked(gateway.clone(), all_boards.clone(), shutdown));

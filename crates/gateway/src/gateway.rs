@@ -30,7 +30,7 @@ use crate::principal::{Principal, Role};
 use crate::record::{Note, Recorder};
 use crate::registry::{Agreement, Registry};
 use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
-use crate::shared::{RecordKind, Shared};
+use crate::shared::{GivenMarks, NameClaim, OwnMarks, RecordKind, Shared};
 use crate::snapshot::{Holder, Presence, Snapshot};
 use crate::state_check::lost_board_key;
 use crate::state_guard::StateGuard;
@@ -141,6 +141,7 @@ impl Gateway {
         let shared = share(Shared {
             names: store.clone(),
             tokens: Arc::new(LocalTokens::new(store.clone(), std::mem::take(&mut loaded.tokens))),
+            marks: Arc::new(OwnMarks),
             events: Arc::new(LocalEvents::new(store.clone(), events, loaded.seq, std::mem::take(&mut loaded.nths))),
             audit: store.clone(),
             request_keys: Arc::new(LocalRequestKey::open(dir)?),
@@ -269,6 +270,27 @@ impl Gateway {
     /// Gives a device a name; an empty one removes it.
     pub fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {
         self.inner.registry.rename(device, name)
+    }
+
+    /// What people gave the devices that this gateway knows; without those that nobody gave anything.
+    pub fn given_marks(&self) -> Vec<(DeviceKey, GivenMarks)> {
+        self.inner.registry.given_marks()
+    }
+
+    /// Takes over what another gateway of the cluster says that people gave a device; `false` where the device is unknown
+    /// here. A name that another device has here is left out.
+    pub fn set_marks(&self, device: &DeviceKey, marks: GivenMarks) -> Result<bool, ToolError> {
+        self.inner.registry.set_marks(device, marks)
+    }
+
+    /// All public names that this gateway gave.
+    pub fn name_claims(&self) -> Vec<NameClaim> {
+        self.inner.registry.name_claims()
+    }
+
+    /// The version of the policy in force: equal policies have the same.
+    pub fn policy_version(&self) -> Arc<str> {
+        self.inner.access.in_force().version().clone()
     }
 
     /// Forgets a device that is away: its name, its pin and its tools. Its id and its public names are free for others

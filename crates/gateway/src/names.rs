@@ -107,6 +107,20 @@ impl NameBook {
         self.version += 1;
     }
 
+    /// All names that were given.
+    pub(crate) fn claims(&self) -> Vec<NameClaim> {
+        let all = self.folded.minted.iter().chain(&self.words.minted);
+        let claim = |((tool, digest), slot): (&(String, String), &Slot)| NameClaim {
+            tool: tool.clone(),
+            digest: digest.clone(),
+            name: slot.name.clone(),
+            owner: slot.owner.clone(),
+            resting: slot.resting,
+            face: slot.face,
+        };
+        all.map(claim).collect()
+    }
+
     /// The public name of a tool in the folded form. What must be written down is pushed to `changes`.
     pub(crate) fn public(
         &mut self,

@@ -1,4 +1,5 @@
-//! What several gateways of one cluster share: names, tokens, events, the audit, and the keys that seal request state.
+//! What several gateways of one cluster share: names, tokens, what people gave devices, events, the audit, and the keys
+//! that seal request state.
 //!
 //! Each is a small trait. The local form is the store of this gateway (`store`); a cluster gives each a second form that
 //! asks the others, usually in front of the local one. Everything else the store keeps belongs to one gateway alone.
@@ -12,6 +13,7 @@ use std::sync::atomic::AtomicI64;
 use sinew_tool::{BoxFuture, DeviceId, DeviceKey, Digest, Notice, ToolError};
 use tokio::sync::broadcast;
 
+use crate::labels::Label;
 use crate::view::{AuditFilter, AuditRecord, EventPage};
 
 /// The shared parts of one gateway.
@@ -19,6 +21,7 @@ use crate::view::{AuditFilter, AuditRecord, EventPage};
 pub struct Shared {
     pub names: Arc<dyn NameClaims>,
     pub tokens: Arc<dyn TokenStore>,
+    pub marks: Arc<dyn DeviceMarks>,
     pub events: Arc<dyn EventLog>,
     pub audit: Arc<dyn AuditLog>,
     pub request_keys: Arc<dyn RequestKeys>,
@@ -123,6 +126,27 @@ impl TokenKind {
         let known = [TokenKind::Client, TokenKind::Admin, TokenKind::Device];
         known.into_iter().find(|kind| kind.word() == word).unwrap_or(TokenKind::Unknown)
     }
+}
+
+/// The names and labels that people gave devices. Each gateway keeps its own copy with its devices; what another changed
+/// comes through [`Gateway::set_marks`](crate::Gateway::set_marks).
+pub trait DeviceMarks: Send + Sync {
+    /// Somebody changed the marks of a device at this gateway. Never waits.
+    fn note(&self, device: &DeviceKey, marks: GivenMarks);
+}
+
+/// What people gave a device. The configuration can give it further labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GivenMarks {
+    pub name: Option<String>,
+    pub labels: Vec<Label>,
+}
+
+/// The local form: nobody else has to know.
+pub(crate) struct OwnMarks;
+
+impl DeviceMarks for OwnMarks {
+    fn note(&self, _: &DeviceKey, _: GivenMarks) {}
 }
 
 /// What devices sent, and what the gateway reports about them.

@@ -20,11 +20,22 @@ pub async fn run(args: ClusterArgs, printer: Printer) -> Result<(), CliError> {
     };
     let (name, node) = (clean(&state.name), clean(&state.node));
     print(&format!("{}\n\n", printer.wrap(&format!("Cluster {name}, node {node}: {connection}."), 0)));
-    let mut table = Table::new(["NODE", "DEVICES"]);
+    let own = state.nodes.iter().find(|other| other.name == state.node).and_then(|own| own.policy.clone());
+    let mut table = Table::new(["NODE", "DEVICES", "POLICY"]);
     for node in &state.nodes {
-        table.row([node.name.clone(), node.devices.to_string()].map(|text| (None, text)));
+        let policy = match &node.policy {
+            None => "unknown",
+            policy if *policy == own => "same",
+            _ => "different",
+        };
+        table.row([node.name.clone(), node.devices.to_string(), policy.to_owned()].map(|text| (None, text)));
     }
     print(&printer.table(&table));
+    if state.nodes.iter().any(|node| node.policy.is_some() && node.policy != own) {
+        let text = "Nodes with different policies decide differently about the same call. Give all nodes the same \
+                    [policy] table.";
+        print(&format!("\n{}\n", printer.wrap(text, 0)));
+    }
     let api::ClusterState { moves, waiting, calls_out, calls_in, .. } = state;
     let text = format!(
         "Of this node: {moves} devices taken over, {waiting} not announced yet, {calls_out} calls to other nodes and \

@@ -1,5 +1,6 @@
 //! Three gateways as one: the real binary, and a real NATS server.
 
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -114,6 +115,74 @@ fn three_gateways_list_and_call_each_others_boards_and_notice_one_that_hangs() {
     signal("-CONT");
     sees(&cellar, &id, "ready");
     cellar.run(&["call", &id, "self.get_relays"]).ok();
+}
+
+/// A request of the older era of MCP; gives the whole answer.
+fn mcp(gateway: &TestGateway, token: &str, session: Option<&str>, message: &str) -> String {
+    let address = gateway.url().trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{session}MCP-Protocol-Version: \
+         2025-11-25\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nConnection: \
+         close\r\nContent-Length: {}\r\n\r\n{message}",
+        message.len()
+    )
+    .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+/// What a client notices that a plain load balancer sends from node to node.
+#[test]
+fn clients_of_both_eras_go_on_at_another_node() {
+    let nats = NatsServer::open();
+    let [attic, cellar] = ["attic", "cellar"].map(|name| nats.node(name));
+    let made = attic.json(&["token", "new", "--client", "laptop"]);
+    let (id, token) = (made["id"].as_str().expect("an id"), made["token"].as_str().expect("a token"));
+    let devices = |node: &TestGateway| node.http("GET", "/api/v1/devices", Some(token), "").0;
+    until("the token is valid at the other node", || devices(&cellar) == 200);
+
+    // A session of the older era is known where it began. Elsewhere the client is told to begin another.
+    let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let answer = mcp(&attic, token, None, initialize);
+    let header =
+        answer.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("mcp-session-id: ").map(str::to_owned));
+    let session = header.expect("a session");
+    let status = |answer: String| answer.split(' ').nth(1).map(str::to_owned).unwrap_or_default();
+    assert_eq!(status(mcp(&attic, token, Some(&session), list)), "200");
+    assert_eq!(status(mcp(&cellar, token, Some(&session), list)), "404");
+    assert_eq!(status(mcp(&cellar, token, None, initialize)), "200");
+
+    // Revoked at the other node, the session ends too.
+    cellar.run(&["token", "revoke", id]).ok();
+    until("the token is valid nowhere", || devices(&attic) == 401 && devices(&cellar) == 401);
+    assert_eq!(status(mcp(&attic, token, Some(&session), list)), "401");
+}
+
+/// The balancers of the examples know the three gateways of the example, and can be read where they are installed.
+#[test]
+fn the_examples_for_load_balancers_fit_the_example_of_a_cluster() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster");
+    let start = std::fs::read_to_string(folder.join("start")).expect("an example");
+    assert!(start.contains("FIRST_PORT:-7310") && start.contains("7310, 7320 and 7330"));
+    let scratch = tempfile::tempdir().expect("a folder");
+    let commands: [(&str, &[&str]); 2] = [("haproxy", &["-c", "-f"]), ("nginx", &["-t", "-p", ".", "-c"])];
+    for ((program, arguments), file) in commands.into_iter().zip(["haproxy.cfg", "nginx.conf"]) {
+        let path = folder.join(file).canonicalize().expect("an example");
+        let text = std::fs::read_to_string(&path).expect("an example");
+        for port in [7310, 7320, 7330] {
+            assert!(text.contains(&format!("127.0.0.1:{port} ")), "{file} does not know {port}");
+        }
+        let found = ["/usr/sbin", "/usr/bin", "/usr/local/sbin"].map(|folder| Path::new(folder).join(program));
+        match found.iter().find(|path| path.exists()) {
+            Some(found) => drop(run(Command::new(found).current_dir(scratch.path()).args(arguments).arg(&path)).ok()),
+            None => eprintln!("{program} is not installed: {file} was not tried"),
+        }
+    }
 }
 
 #[test]

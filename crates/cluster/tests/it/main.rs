@@ -7,4 +7,5 @@ mod calls;
 mod devices;
 mod moves;
 mod nats_server;
+mod sharing;
 mod support;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sinew_cluster::{Cluster, ClusterName, ClusterSettings, NodeId, Timing};
+use sinew_cluster::{Cluster, ClusterName, ClusterSettings, NodeId, Sharing, Timing};
 use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
 use sinew_tool::outcome::SOURCE_KEY;
 use sinew_tool::{
@@ -49,7 +49,9 @@ impl Node {
     }
 
     pub async fn open_in(nats: &NatsServer, cluster: &str, name: &str, settings: Settings) -> Node {
-        let gateway = Gateway::open(settings).expect("a gateway in memory");
+        let node = NodeId::parse(name).expect("a name");
+        let sharing = Sharing::open(node.clone(), settings.state_dir.as_deref()).expect("a folder");
+        let gateway = Gateway::open_shared(settings, |local| sharing.share(local)).expect("a gateway");
         let cluster = ClusterName::parse(cluster).expect("a name");
         // Quick to notice what is gone, and still patient enough for a busy machine.
         let timing = Timing {
@@ -59,11 +61,11 @@ impl Node {
             retry_after: Duration::from_millis(200),
             ..Timing::default()
         };
-        let settings = ClusterSettings::new(nats.url(), cluster, NodeId::parse(name).expect("a name"));
+        let settings = ClusterSettings::new(nats.url(), cluster, node);
         let let_go: Arc<Mutex<Vec<DeviceKey>>> = Arc::default();
         let gone = let_go.clone();
         let note = move |device: &Arc<dyn Device>| gone.lock().expect("a lock").push(device.info().key.clone());
-        let cluster = Cluster::open(ClusterSettings { timing, ..settings }, gateway.clone(), note).await;
+        let cluster = Cluster::open(ClusterSettings { timing, ..settings }, sharing, gateway.clone(), note).await;
         let cluster = cluster.expect("settings that can be used");
         let shutdown = CancellationToken::new();
         let running = tokio::spawn(cluster.clone().run(shutdown.clone()));

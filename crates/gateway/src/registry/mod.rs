@@ -24,7 +24,7 @@ use crate::pins::Pins;
 use crate::prepare::ToolPreparer;
 use crate::record::Recorder;
 use crate::settings::{OpenError, Settings};
-use crate::shared::Shared;
+use crate::shared::{DeviceMarks, GivenMarks, NameClaim, Shared};
 use crate::snapshot::{Snapshot, Traffic};
 use crate::store::{Commit, Store, StoredState};
 use crate::view::DeviceView;
@@ -38,6 +38,7 @@ pub(crate) struct Registry {
     /// Sends the version to those who wait for a change.
     versions: watch::Sender<u64>,
     preparer: ToolPreparer,
+    marks: Arc<dyn DeviceMarks>,
 }
 
 impl Registry {
@@ -59,6 +60,7 @@ impl Registry {
             current: ArcSwap::from_pointee(first),
             versions: watch::Sender::new(0),
             preparer,
+            marks: shared.marks.clone(),
         }
     }
 
@@ -149,11 +151,42 @@ impl Registry {
     }
 
     pub(crate) fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {
-        self.change(|writer| writer.rename(device, name))
+        let view = self.change(|writer| writer.rename(device, name))?;
+        self.note_marks(&view);
+        Ok(view)
     }
 
     pub(crate) fn label(&self, device: &str, add: &[Label], remove: &[Label]) -> Result<DeviceView, ToolError> {
-        self.change(|writer| writer.label(device, add, remove))
+        let view = self.change(|writer| writer.label(device, add, remove))?;
+        self.note_marks(&view);
+        Ok(view)
+    }
+
+    fn note_marks(&self, view: &DeviceView) {
+        let Some((key, marks)) = self.lock().given_marks(&view.id) else { return };
+        self.marks.note(&key, marks);
+    }
+
+    /// What people gave devices.
+    pub(crate) fn given_marks(&self) -> Vec<(DeviceKey, GivenMarks)> {
+        let writer = self.lock();
+        let all = writer.devices.keys().filter_map(|id| writer.given_marks(id));
+        all.filter(|(_, marks)| *marks != GivenMarks::default()).collect()
+    }
+
+    /// Takes over what another gateway says that people gave a device. Nobody else is told of it.
+    pub(crate) fn set_marks(&self, key: &DeviceKey, marks: GivenMarks) -> Result<bool, ToolError> {
+        let Some(commit) = self.lock().set_marks(key, marks) else { return Ok(false) };
+        if let Some(commit) = commit {
+            self.version.fetch_add(1, Ordering::AcqRel);
+            self.notify();
+            commit.wait()?;
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn name_claims(&self) -> Vec<NameClaim> {
+        self.lock().offers.names.claims()
     }
 
     /// A change that somebody asked for, who waits until it is on disk.

@@ -29,7 +29,7 @@ use crate::pins::Pins;
 use crate::prepare::{PreparedToolset, ToolPreparer, Withdrawn};
 use crate::record::{Note, Recorder};
 use crate::settings::Settings;
-use crate::shared::{EventLog, RecordKind, Shared};
+use crate::shared::{EventLog, GivenMarks, RecordKind, Shared};
 use crate::snapshot::{DeviceEntry, Presence, Traffic};
 use crate::store::{Commit, DeviceRow, Store, StoredState, Write};
 use crate::view::DeviceView;
@@ -328,6 +328,33 @@ impl RegistryWriter {
         let entry = self.find(device)?;
         let labels = labels::changed(&entry.labels, add, remove, &entry.info)?;
         Ok(self.keep_awaited(DeviceEntry { labels, ..(*entry).clone() }))
+    }
+
+    /// What people gave a device, and its key.
+    pub(super) fn given_marks(&self, id: &DeviceId) -> Option<(DeviceKey, GivenMarks)> {
+        let entry = self.devices.get(id)?;
+        let name = entry.name.as_deref().map(str::to_owned);
+        Some((entry.info.key.clone(), GivenMarks { name, labels: labels::given(&entry.labels, &entry.info) }))
+    }
+
+    /// Takes over marks. `None` for an unknown device; without a commit, nothing changed.
+    pub(super) fn set_marks(&mut self, key: &DeviceKey, marks: GivenMarks) -> Option<Option<Commit>> {
+        let entry = self.devices.get(self.by_key.get(key)?)?.clone();
+        let is_free = |name: &String| self.holder(name).is_none_or(|holder| holder == entry.id);
+        let name = match marks.name.map(|name| identity::given_name(&name).ok().flatten().filter(is_free)) {
+            // What cannot be its name here leaves the name that it has.
+            Some(None) => entry.name.clone(),
+            name => name.flatten().map(Arc::from),
+        };
+        let labels = labels::joined(marks.labels, &entry.info);
+        if name == entry.name && labels == entry.labels {
+            return Some(None);
+        }
+        let mut names = (*self.names).clone();
+        names.retain(|_, id| *id != entry.id);
+        names.extend(name.iter().map(|name| (name.to_lowercase(), entry.id.clone())));
+        self.names = Arc::new(names);
+        Some(Some(self.keep_awaited(DeviceEntry { name, labels, ..(*entry).clone() }).1))
     }
 
     pub(super) fn agree(
