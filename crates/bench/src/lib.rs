@@ -14,6 +14,7 @@ mod crowd;
 mod direct;
 mod fleet;
 mod gadgets;
+pub mod instructions;
 mod load;
 mod phone_streams;
 mod phones;

@@ -176,7 +176,7 @@ impl MemoryGateway {
         self.inner.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone, profile))));
     }
 
-    async fn call(&self, phone: &str, tool: &str, args: Value) -> Result<Outcome, Error> {
+    pub(crate) async fn call(&self, phone: &str, tool: &str, args: Value) -> Result<Outcome, Error> {
         let args = args.as_object().cloned().unwrap_or_default();
         let who = Principal::new("bench", Role::Client);
         let called = self.inner.call_on(phone, Request::new(who, tool, args, "bench")).await;
@@ -210,12 +210,12 @@ fn repeat<E>(plan: &BenchPlan, mut run: impl FnMut() -> Result<(), E>) -> Result
 }
 
 /// A phone that answers at once.
-struct InstantPhone {
-    name: &'static str,
-    screen: ScreenSource,
+pub(crate) struct InstantPhone {
+    pub(crate) name: &'static str,
+    pub(crate) screen: ScreenSource,
 }
 
-enum ScreenSource {
+pub(crate) enum ScreenSource {
     /// What `uiautomator` printed, to be parsed each time.
     Dump(String),
     Tree(Tree),
@@ -251,7 +251,7 @@ impl Phone for InstantPhone {
 
 /// A dump of a settings list with so many nodes, as `uiautomator` writes it: of every four nodes one is a row
 /// that can be clicked, with a layout, a title and a summary in it.
-fn dump(nodes: usize) -> String {
+pub(crate) fn dump(nodes: usize) -> String {
     let node = |index: usize, text: &str, class: &str, clickable: bool, top: usize, close: bool| {
         let end = if close { " />" } else { ">" };
         format!(
