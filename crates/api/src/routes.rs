@@ -119,6 +119,7 @@ pub enum Operation {
     DraftRoutine,
     SaveRoutine,
     VerifyAudit,
+    Backup,
     Approvals,
     Approval,
     Decide,
@@ -167,7 +168,8 @@ impl Route {
 
     /// Who may use it in a session of the console; `None` for routes that belong to other protocols.
     pub fn person_role(&self) -> Option<PersonRole> {
-        if !self.path.starts_with("/api/v1/") {
+        // A backup has every key; a page is never sent one.
+        if !self.path.starts_with("/api/v1/") || self.operation == Operation::Backup {
             return None;
         }
         Some(match (self.operation, self.method) {
@@ -377,6 +379,13 @@ pub const ROUTES: &[Route] = &[
         .gives(body::<SavedRoutine>()),
     route(Operation::VerifyAudit, Get, "/api/v1/audit/verify", Admin, "whether the audit is as it was written")
         .gives(body::<AuditCheck>()),
+    route(
+        Operation::Backup,
+        Post,
+        "/api/v1/backup",
+        Admin,
+        "everything that the gateway remembers, secrets included, as a tar file",
+    ),
 ];
 
 /// The route for a method and a path of this table.

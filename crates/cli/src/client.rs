@@ -1,6 +1,7 @@
 //! The command line's way to a running gateway: one HTTP/1.1 connection, in the clear or over TLS with a
 //! pinned certificate.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -153,6 +154,12 @@ impl GatewayTarget {
         Ok(GatewayClient { sender, authority, token: self.token.clone(), tls: self.is_https() })
     }
 
+    /// Whether the gateway is there and accepts the token.
+    pub async fn check(&self) -> Result<(), CliError> {
+        let _: IgnoredAny = self.connect().await?.get("/api/v1/devices?limit=1").await?;
+        Ok(())
+    }
+
     fn is_https(&self) -> bool {
         self.url.scheme_str() == Some("https")
     }
@@ -245,6 +252,31 @@ impl GatewayClient {
             // A refusal, or a gateway that knows no lines.
             false => self.read(status, &read),
         }
+    }
+
+    /// Asks for a file and writes it while it comes.
+    pub async fn download(&mut self, path: &str, out: &mut impl Write) -> Result<(), CliError> {
+        let request = self
+            .request(Method::POST, path)
+            .body(Full::default())
+            .map_err(|error| CliError::new(CliErrorKind::Usage, format!("cannot ask for {path}: {error}")))?;
+        self.sender.ready().await.map_err(|error| self.broken(&error))?;
+        let answer = self.sender.send_request(request).await.map_err(|error| self.broken(&error))?;
+        let status = answer.status();
+        let mut body = answer.into_body();
+        if !status.is_success() {
+            let body = Limited::new(body, MAX_ANSWER).collect().await.map_err(|error| ended_early(&error))?;
+            return match self.read::<IgnoredAny>(status, &body.to_bytes()) {
+                Err(failure) => Err(failure),
+                Ok(_) => Err(unexpected_line()),
+            };
+        }
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| ended_early(&error))?;
+            let written = out.write_all(&frame.into_data().unwrap_or_default());
+            written.map_err(|error| CliError::new(CliErrorKind::Io, format!("cannot write the file: {error}")))?;
+        }
+        Ok(())
     }
 
     pub async fn delete<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, CliError> {

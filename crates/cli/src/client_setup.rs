@@ -1,22 +1,9 @@
-//! How AI clients are connected to a gateway: the configurations that `sinew connect` prints.
+//! How AI clients are connected to a gateway: the configurations that people copy. `ai_clients` writes them.
 
 use serde_json::{Value, json};
 
+use crate::ai_clients::{self, AiClient, CLIENTS, ClientAccess, PersonFolders};
 use crate::terminal::{Printer, TextStyle, shell_word};
-
-/// Clients that start `sinew stdio` and read a JSON file, with the places where they keep it.
-const CLIENTS: &[(&str, &[&str])] = &[
-    (
-        "Claude Desktop",
-        &[
-            "~/Library/Application Support/Claude/claude_desktop_config.json (macOS)",
-            "%APPDATA%\\Claude\\claude_desktop_config.json (Windows)",
-        ],
-    ),
-    ("Cursor", &["~/.cursor/mcp.json, or .cursor/mcp.json in a project"]),
-    ("Windsurf", &["~/.codeium/windsurf/mcp_config.json"]),
-    ("Gemini CLI", &["~/.gemini/settings.json"]),
-];
 
 /// What a client needs to know about a gateway.
 pub struct ClientSetup {
@@ -33,7 +20,7 @@ pub struct ClientSetup {
 impl ClientSetup {
     /// The absolute path: a client with windows does not have the PATH of a shell, and no client runs in the folder in
     /// which a person happened to type.
-    fn program() -> String {
+    pub fn program() -> String {
         std::env::current_exe().map_or("sinew".to_owned(), |path| path.display().to_string())
     }
 
@@ -71,7 +58,7 @@ impl ClientSetup {
 
     /// The page of `sinew connect`. It is printed as it is: commands and files are copied from it.
     pub fn to_text(&self, printer: Printer) -> String {
-        let mut text: String = self.sections(printer).into_iter().map(|(_, section)| section).collect();
+        let mut text = self.sections(printer);
         text.push_str(&self.with_token(printer));
         if self.token.is_none() {
             let hint = "snw_… stands for a token: `sinew token new --client NAME` creates one for a client.";
@@ -80,32 +67,25 @@ impl ClientSetup {
         text
     }
 
-    /// The section of one client that Sinew knows, by its name in any spelling: `cursor`, `Claude Code`, `vscode`. These
-    /// clients start `sinew stdio`, which gives each of them a token of its own.
+    /// The section of one client that Sinew knows, by its name in any spelling. These clients start `sinew stdio`, which
+    /// gives each of them a token of its own.
     pub fn of_client(&self, name: &str, printer: Printer) -> Option<String> {
-        let plain = |name: &str| name.to_lowercase().replace(|letter: char| !letter.is_ascii_alphanumeric(), "");
-        let wanted = match plain(name).as_str() {
-            "claude" => plain("Claude Desktop"),
-            "gemini" => plain("Gemini CLI"),
-            "code" => plain("VS Code"),
-            other => other.to_owned(),
-        };
-        self.sections(printer).into_iter().find(|(client, _)| plain(client) == wanted).map(|(_, section)| section)
+        ai_clients::find(name).map(|client| self.section(client, printer))
     }
 
     /// A section for each client that starts `sinew stdio`.
-    fn sections(&self, printer: Printer) -> Vec<(&'static str, String)> {
-        let claude_code = printer.command(&self.claude_code(&ClientSetup::program()));
-        let mut sections = vec![("Claude Code", section(printer, "Claude Code", &[], "") + &claude_code)];
-        let config = file("mcpServers", &self.stdio());
-        sections.extend(CLIENTS.iter().map(|(client, places)| (*client, section(printer, client, places, &config))));
-        let vscode = file("servers", &self.stdio());
-        sections.push(("VS Code", section(printer, "VS Code", &[".vscode/mcp.json in a project"], &vscode)));
-        let args: Vec<String> = self.arguments().iter().map(|word| format!("{word:?}")).collect();
-        let codex =
-            format!("[mcp_servers.sinew]\ncommand = {:?}\nargs = [{}]", ClientSetup::program(), args.join(", "));
-        sections.push(("Codex", section(printer, "Codex", &["~/.codex/config.toml"], &codex)));
-        sections
+    fn sections(&self, printer: Printer) -> String {
+        CLIENTS.iter().map(|client| self.section(client, printer)).collect()
+    }
+
+    fn section(&self, client: &AiClient, printer: Printer) -> String {
+        if client.id == "claude-code" {
+            let command = printer.command(&self.claude_code(&ClientSetup::program()));
+            return section(printer, client.title, &[], "") + &command;
+        }
+        let access = ClientAccess::Start { program: ClientSetup::program(), words: self.arguments(), token: None };
+        let place = PersonFolders::of_this_machine().map(|folders| client.file(&folders).display().to_string());
+        section(printer, client.title, place.as_slice(), &client.new_file(&client.entry(&access)))
     }
 
     /// The sections of clients that need a token.
@@ -134,7 +114,7 @@ impl ClientSetup {
     }
 }
 
-fn section(printer: Printer, title: &str, places: &[&str], body: &str) -> String {
+fn section(printer: Printer, title: &str, places: &[String], body: &str) -> String {
     let places: String = places.iter().map(|place| format!("  {}\n", printer.paint(TextStyle::Dim, place))).collect();
     let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
     format!("\n{}\n{places}{body}", printer.paint(TextStyle::Bold, title))

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::json;
-use sinew_api::{CreatedToken, IfTaken, NewToken, TokenRole};
+use sinew_api::{CreatedToken, IfTaken, NewToken, Token, TokenList, TokenRole};
 use sinew_gateway::private_files::{create_private_folder, write_private};
 use sinew_gateway::{Gateway, Principal, Role, label_of_client};
 use sinew_tool::Digest;
 
-use crate::client::{GatewayStream, GatewayTarget};
+use crate::client::{GatewayStream, GatewayTarget, encode};
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::say;
 
@@ -101,6 +101,40 @@ pub async fn open(
             opened => return opened,
         }
     }
+    let token = make(target, directory, client).await?;
+    target.with_token(token).connect().await?.upgrade(path).await
+}
+
+/// The token of a client of a gateway on this machine: the one it has, or a new one.
+pub async fn own(target: &GatewayTarget, directory: &Path, client: &ClientName) -> Result<String, CliError> {
+    if let Some(KeptToken { token, label }) = kept(directory, client.text())
+        && client.accepts(label.as_deref())
+    {
+        match target.with_token(token.clone()).check().await {
+            Ok(()) => return Ok(token),
+            // It was revoked or has expired.
+            Err(failure) if failure.is(CliErrorKind::TokenRefused) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    make(target, directory, client).await
+}
+
+/// Ends the token of a client; says whether it had one.
+pub async fn end(target: &GatewayTarget, directory: &Path, client: &str) -> Result<bool, CliError> {
+    let Some(KeptToken { label, .. }) = kept(directory, client) else { return Ok(false) };
+    let label = label.unwrap_or_else(|| client.to_owned()).to_lowercase();
+    let tokens: TokenList = target.connect().await?.get("/api/v1/tokens").await?;
+    for token in tokens.tokens.iter().filter(|token| token.role == "client" && token.label.to_lowercase() == label) {
+        let path = format!("/api/v1/tokens/{}", encode(&token.id));
+        let _: Token = target.connect().await?.delete(&path).await?;
+    }
+    let _ = fs::remove_file(file(directory, client));
+    Ok(true)
+}
+
+/// Asks the gateway for a token for the client, and keeps it.
+async fn make(target: &GatewayTarget, directory: &Path, client: &ClientName) -> Result<String, CliError> {
     let request = NewToken {
         role: TokenRole::Client,
         label: client.label(),
@@ -115,7 +149,7 @@ pub async fn open(
     let made: CreatedToken = made.map_err(|error| client.refused(error))?;
     client.report(&made.about.label);
     keep(directory, client.text(), &made.token, &made.about.label)?;
-    target.with_token(made.token).connect().await?.upgrade(path).await
+    Ok(made.token)
 }
 
 /// The token of a client of a gateway in this process.

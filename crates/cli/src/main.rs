@@ -1,6 +1,7 @@
 //! The one binary: reads the command line, runs the command, and turns a failure into a message and an
 //! exit code. The verbs are in [`commands`].
 
+mod ai_clients;
 mod args;
 mod client;
 mod client_setup;

@@ -32,8 +32,8 @@ use crate::stall::StallTimeout;
 use crate::state::FrontState;
 use crate::upgrade::{self, UpgradeState};
 use crate::{
-    Front, TlsIdentity, api, cluster, decisions, leases, metrics, overview, phones, reply, rest, routines, servers,
-    sign_in,
+    Front, TlsIdentity, api, backup, cluster, decisions, leases, metrics, overview, phones, reply, rest, routines,
+    servers, sign_in,
     stdio,
 };
 
@@ -155,6 +155,7 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::DraftRoutine => post(routines::draft),
         Operation::SaveRoutine => post(routines::save),
         Operation::VerifyAudit => get(api::verify_audit),
+        Operation::Backup => post(backup::backup),
         Operation::Approvals => get(decisions::approvals),
         Operation::Approval => get(decisions::approval),
         Operation::Decide => post(decisions::decide),

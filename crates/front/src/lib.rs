@@ -8,6 +8,7 @@
 #![warn(unreachable_pub)]
 
 mod api;
+mod backup;
 mod batch;
 mod body;
 mod call;

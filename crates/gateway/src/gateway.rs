@@ -16,6 +16,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::access::{Access, AccessSettings, CallApprovals, Lens};
 use crate::approvals::ApprovalQueue;
+use crate::backup;
 use crate::call_counts::{CallCounts, CallFailure, MinuteOfCalls};
 use crate::caller_view::CallerView;
 use crate::directory;
@@ -108,7 +109,9 @@ impl Gateway {
         let lock = match dir {
             Some(dir) => {
                 directory::make_private(dir)?;
-                Some(StateGuard::take(dir, settings.url.as_deref())?)
+                let lock = StateGuard::take(dir, settings.url.as_deref())?;
+                backup::tidy(dir)?;
+                Some(lock)
             }
             None => None,
         };
@@ -560,6 +563,16 @@ impl Gateway {
         drop(self.lock().take());
     }
 
+    /// Where everything is kept, if it is.
+    pub(crate) fn state_dir(&self) -> Option<PathBuf> {
+        self.inner.settings.state_dir.clone()
+    }
+
+    /// Waits until everything so far is on the disk.
+    pub(crate) async fn settled(&self) -> Result<(), ToolError> {
+        self.inner.store.settled().await
+    }
+
     pub(crate) fn approvals(&self) -> &ApprovalQueue {
         &self.inner.approvals
     }
@@ -614,6 +627,11 @@ impl Gateway {
 /// Whether the audit in a state directory is as it was written. Only while no gateway uses the directory.
 pub fn verify_audit(dir: &Path) -> Result<AuditReport, OpenError> {
     let _lock = StateGuard::take(dir, None)?;
+    verify_key_and_audit(dir)
+}
+
+/// The same, for whoever holds the directory.
+pub(crate) fn verify_key_and_audit(dir: &Path) -> Result<AuditReport, OpenError> {
     let path = dir.join(AUDIT_KEY);
     if !path.exists() {
         return Err(OpenError::NoAuditKey { path });

@@ -8,13 +8,14 @@
 //! from `names`, and `pins` has the agreed versions; `fold` makes the lists; `call` runs a call, with `route`,
 //! `validation` and `record`; `store` is the database, whose parts that a
 //! cluster shares are behind the traits in `shared`; unknown boards wait in `approvals`;
-//! `leases` says who has a device to itself.
+//! `leases` says who has a device to itself; `backup` puts everything into one file and back.
 
 #![warn(unreachable_pub)]
 
 mod access;
 mod agreement;
 mod approvals;
+mod backup;
 mod bounds;
 mod budgets;
 mod builtin;
@@ -69,6 +70,8 @@ pub use access::{
     AccessSettings, ApprovalDecision, ApprovalGrant, ApprovalRequest, CallExplanation, GrantReach, ToolEffect,
 };
 pub use approvals::PendingBoard;
+pub use backup::{ArchiveError, Backup, BackupFile, BackupManifest, RestoreError, Restored};
+pub use backup::{read_backup, restore, write_backup_file};
 pub use budgets::check_budgets;
 pub use call::Request;
 pub use call_counts::{CallClass, CallFailure, CallTotals, MinuteOfCalls};

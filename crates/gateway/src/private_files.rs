@@ -33,6 +33,45 @@ pub(crate) fn protect(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Gives a file the mode of another one, and its owner where this process may do that.
+pub fn copy_access(from: &Path, to: &Path) -> io::Result<()> {
+    let about = std::fs::metadata(from)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, chown};
+        let now = std::fs::metadata(to)?;
+        if (now.uid(), now.gid()) != (about.uid(), about.gid()) {
+            // Only root may give files away; for everybody else the file is their own.
+            let _ = chown(to, Some(about.uid()), Some(about.gid()));
+        }
+    }
+    std::fs::set_permissions(to, about.permissions())
+}
+
+/// Gives everything in a folder to the owner of another one, where they differ.
+pub(crate) fn give_to_owner_of(owner: &Path, folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, chown};
+        let (wanted, now) = (std::fs::metadata(owner)?, std::fs::metadata(folder)?);
+        if (wanted.uid(), wanted.gid()) == (now.uid(), now.gid()) {
+            return Ok(());
+        }
+        let mut waiting = vec![folder.to_owned()];
+        while let Some(path) = waiting.pop() {
+            chown(&path, Some(wanted.uid()), Some(wanted.gid()))?;
+            if path.is_dir() {
+                for entry in std::fs::read_dir(&path)? {
+                    waiting.push(entry?.path());
+                }
+            }
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (owner, folder);
+    Ok(())
+}
+
 /// Replaces the file in one step: it is never incomplete and never readable by others.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_beside(path, bytes, |_| Ok(()))

@@ -109,6 +109,9 @@ pub enum OpenError {
     #[error("the key of the audit is missing ({}): restore it from a copy of the state directory. If there is none, write any long secret to that file: the gateway starts, and nothing proves the records so far", .path.display())]
     NoAuditKey { path: PathBuf },
 
+    #[error("a restore on {} was interrupted, so its files may be those of two gateways; run `sinew restore` again", .dir.display())]
+    Interrupted { dir: PathBuf },
+
     #[error("the lock {} cannot be read ({detail}); fix it, or move it away and pin the devices again", .path.display())]
     Lock { path: PathBuf, detail: String },
 

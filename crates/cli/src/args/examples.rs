@@ -12,7 +12,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("demo", &["sinew demo"]),
     ("serve", &["sinew serve", "sinew serve --config sinew.toml"]),
     ("stdio", &["sinew stdio", "sinew stdio --url https://gateway.local:7300 --token TOKEN --ca gateway.pem"]),
-    ("connect", &["sinew connect", "sinew connect --client cursor"]),
+    ("connect", &["sinew connect", "sinew connect cursor --print", "sinew connect cursor"]),
     ("endpoint", &["sinew endpoint 'wss://broker.example/mcp/?token=TOKEN'"]),
     ("status", &["sinew status"]),
     ("health", &["sinew health", "sinew health --url http://127.0.0.1:7300"]),
@@ -39,6 +39,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("approvals grants", &["sinew approvals grants"]),
     ("approvals revoke", &["sinew approvals revoke 3f09a1"]),
     ("audit", &["sinew audit --since 1h", "sinew audit --device front-door --follow"]),
+    ("backup", &["sinew backup sinew-2026-11-18.tar"]),
+    ("restore", &["sinew restore sinew-2026-11-18.tar", "sinew restore sinew-2026-11-18.tar --state /var/lib/sinew"]),
     ("audit verify", &["sinew audit verify"]),
     ("journal", &["sinew journal --device front-door"]),
     ("routine", &["sinew routine new good_night", "sinew routine run good_night"]),
@@ -185,6 +187,27 @@ mod tests {
                 assert!(example.starts_with(format!("sinew {path}").trim_end()), "{example}");
             }
         }
+    }
+
+    #[test]
+    fn every_command_line_of_the_guides_is_valid() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut count = 0;
+        for page in ["README.md", "docs/operations.md", "docs/clients.md", "docs/console.md", "docs/leases.md"] {
+            let text = std::fs::read_to_string(root.join(page)).unwrap();
+            let blocks = text.split("```sh\n").skip(1).filter_map(|block| block.split("```").next());
+            for line in blocks.flat_map(str::lines) {
+                let line = line.trim().strip_prefix("sudo ").unwrap_or(line.trim());
+                let command = line.split(" #").next().unwrap_or_default().trim();
+                if !command.starts_with("sinew ") || command.contains('…') {
+                    continue;
+                }
+                let read = parse(words(command));
+                assert!(read.is_ok(), "{page}: {line}: {}", read.unwrap_err());
+                count += 1;
+            }
+        }
+        assert!(count > 30, "{count} command lines were found");
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub enum CliCommand {
     Serve(ServeArgs),
     /// Serve MCP on standard input and output, for clients that start their servers
     Stdio(StdioArgs),
-    /// Print how to connect an AI client to the gateway
+    /// Connect an AI client to the gateway: write its configuration, or print it
     Connect(ConnectArgs),
     /// Offer the tools at a broker of MCP endpoints
     Endpoint(EndpointArgs),
@@ -112,6 +112,10 @@ pub enum CliCommand {
     Sim(SimArgs),
     /// Find problems with the setup, and print how to fix them
     Doctor(DoctorArgs),
+    /// Write everything that the gateway remembers into one file
+    Backup(BackupArgs),
+    /// Put a backup in the place of the state directory
+    Restore(RestoreArgs),
     /// Check a configuration file, or print the schema of its settings
     Config(ConfigArgs),
     /// Measure speed and memory on this machine
@@ -210,14 +214,38 @@ impl StdioArgs {
 
 #[derive(Args, Debug)]
 pub struct ConnectArgs {
-    /// Print only what this client needs: claude-code, claude-desktop, cursor, windsurf, gemini-cli, vscode or codex. Any
-    /// other name is that of a client over HTTP, for which a token is created
+    /// Client to set up: claude-desktop, claude-code, vscode, cursor, windsurf, zed, gemini-cli, codex or goose
+    #[arg(value_name = "CLIENT")]
+    pub name: Option<String>,
+
+    /// Print what would change, and change nothing
+    #[arg(long)]
+    pub print: bool,
+
+    /// Remove the entry for Sinew from the client's file, and revoke its token
+    #[arg(long, requires = "name", conflicts_with_all = ["http", "list"])]
+    pub remove: bool,
+
+    /// List the clients, their files, and which of them have an entry for Sinew
+    #[arg(long, conflicts_with_all = ["name", "print", "client"])]
+    pub list: bool,
+
+    /// Let the client speak HTTP to the gateway, with a token in its file, instead of starting `sinew stdio`
+    #[arg(long, requires = "name")]
+    pub http: bool,
+
+    /// Replace an entry `sinew` that somebody else wrote
+    #[arg(long, requires = "name")]
+    pub force: bool,
+
+    /// Configuration file to change, for example that of a project [default: the client's own, for all projects]
+    #[arg(long, value_name = "FILE", requires = "name")]
+    pub file: Option<PathBuf>,
+
+    /// Name of the client, for its token and rules about it [default: the name of CLIENT]. Without CLIENT: print what
+    /// one client needs; for a name that is not one of the above, a token for HTTP is created
     #[arg(long, value_name = "NAME", value_parser = values::name)]
     pub client: Option<String>,
-
-    /// Print the client configurations; this is what the command does
-    #[arg(long, hide = true)]
-    pub print: bool,
 
     #[command(flatten)]
     pub reach: ReachArgs,
@@ -247,6 +275,30 @@ pub struct EndpointArgs {
 pub struct DoctorArgs {
     #[command(flatten)]
     pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct BackupArgs {
+    /// File to write; it must not exist yet
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct RestoreArgs {
+    /// File that `sinew backup` wrote
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Also restore a backup whose audit is not as it was written
+    #[arg(long)]
+    pub any_audit: bool,
+
+    #[command(flatten)]
+    pub state: StateArgs,
 }
 
 #[derive(Args, Debug)]

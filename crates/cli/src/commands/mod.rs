@@ -3,6 +3,7 @@
 pub mod app;
 pub mod approvals;
 pub mod audit;
+mod backup;
 mod bench;
 mod boards;
 mod call;
@@ -84,6 +85,8 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::App(args) => app::run(args, printer).await,
         CliCommand::Sim(args) => sim::run(args, printer).await,
         CliCommand::Doctor(args) => doctor::run(args, printer).await,
+        CliCommand::Backup(args) => backup::run(&args, printer).await,
+        CliCommand::Restore(args) => backup::restore(&args, printer).await,
         CliCommand::Config(args) => config::run(args, printer).await,
         CliCommand::Bench(args) => bench::run(args, printer).await,
         CliCommand::BenchPeer(args) => bench::peer(args).await,

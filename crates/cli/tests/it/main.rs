@@ -5,12 +5,14 @@
 mod access;
 mod app;
 mod apps;
+mod backup;
 mod bench;
 mod boards;
 mod brokers;
 mod cluster;
 mod commands;
 mod config;
+mod connect;
 mod documents;
 mod eighty_columns;
 mod endpoint;

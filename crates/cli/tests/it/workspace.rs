@@ -67,7 +67,10 @@ const KEEPERS: &[(&str, &[&str])] = &[
     ("async-nats", &["cluster"]),
     ("rustix", &["serial", "servers", "cli"]),
     ("rusqlite", &["gateway"]),
-    ("saphyr-parser", &["routines"]),
+    // The command line changes configurations of AI clients, and the families read routines.
+    ("saphyr-parser", &["routines", "cli"]),
+    ("jsonc-parser", &["cli"]),
+    ("toml_edit", &["cli"]),
     ("miniz_oxide", &["apps"]),
     ("roxmltree", &["apps"]),
     // Only for tests, as a second opinion.

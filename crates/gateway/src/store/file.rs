@@ -89,6 +89,14 @@ pub(super) fn open_reader(location: &StoreLocation) -> Result<Connection, OpenEr
     Ok(db)
 }
 
+/// Opens a database that is there, for copying and checking.
+pub(super) fn open_existing(file: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(file, flags)?;
+    db.busy_timeout(BUSY)?;
+    Ok(db)
+}
+
 /// 5 s: longer than any commit or checkpoint takes; the lock file keeps other gateways out.
 const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
 

@@ -97,7 +97,7 @@ const MIGRATIONS: &[Migration] = &[
 ];
 
 /// The format this code reads and writes, in SQLite's `user_version`.
-pub(super) const CURRENT: i64 = 1 + MIGRATIONS.len() as i64;
+pub(crate) const CURRENT: i64 = 1 + MIGRATIONS.len() as i64;
 
 /// From this format on a store states where its chain begins.
 const WITH_BEGINNING: i64 = 10;

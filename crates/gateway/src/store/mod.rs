@@ -34,6 +34,7 @@ use tokio::sync::{broadcast, oneshot};
 pub(crate) use chain::{AuditKey, hex};
 pub use chain::{AuditSeal, time_of_chaining};
 pub(crate) use events::LocalEvents;
+pub(crate) use format::CURRENT;
 pub use health::CommitCounts;
 pub(crate) use read::Cursor;
 pub(crate) use rows::{DeviceRow, EventRow, PendingEvent, RestingId, StoredState, Write};
@@ -256,7 +257,7 @@ impl Store {
     }
 
     /// Waits until everything that was handed over before is committed, so that a reader finds what it did itself.
-    async fn settled(&self) -> Result<(), ToolError> {
+    pub(crate) async fn settled(&self) -> Result<(), ToolError> {
         if self.waiting.load(Ordering::Acquire) == 0 && self.later.is_empty() {
             return Ok(());
         }
@@ -346,6 +347,33 @@ pub(crate) fn callers(dir: &Path) -> Option<Vec<String>> {
     let db = file::open_reader(&StoreLocation::File(file)).ok()?;
     let sql = "SELECT iif(label = '', id, label) FROM tokens WHERE role <> 'device'";
     db.prepare(sql).ok()?.query_map([], |row| row.get(0)).ok()?.collect::<rusqlite::Result<_>>().ok()
+}
+
+/// Copies the store of a state directory, also while a gateway writes to it, into an empty file. Gives the format of the
+/// copy and the last record that a seal in it covers.
+pub(crate) fn copy(dir: &Path, to: &Path) -> std::io::Result<(i64, i64)> {
+    let copied = || {
+        let db = file::open_existing(&dir.join("gateway.db"))?;
+        db.execute("VACUUM INTO ?", [to.to_string_lossy()])?;
+        let copy = file::open_existing(to)?;
+        let format: i64 = copy.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        // Formats before the chain have no seals.
+        let seal = copy.query_row("SELECT coalesce(max(last), 0) FROM seals", [], |row| row.get(0)).unwrap_or(0);
+        Ok((format, seal))
+    };
+    copied().map_err(|error: rusqlite::Error| std::io::Error::other(format!("the store cannot be copied: {error}")))
+}
+
+/// Whether a database that nobody uses is whole, page by page.
+pub(crate) fn check_integrity(file: &Path) -> Result<(), String> {
+    let check = || -> rusqlite::Result<String> {
+        file::open_existing(file)?.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+    };
+    match check() {
+        Ok(answer) if answer == "ok" => Ok(()),
+        Ok(problem) => Err(problem.replace('\n', " ")),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Verifies the audit of a state directory that no gateway uses.
