@@ -117,6 +117,17 @@ for (const [how, options] of [["with scripts", { colorScheme: "light" }], ["with
     await page.getByRole("heading", { name: "Refused" }).waitFor();
     assert.equal(new URL(page.url()).searchParams.get("error"), "access_denied");
   });
+  if (options.javaScriptEnabled !== false) {
+    await check("sign-in page", "the client is listed and can be signed out", async () => {
+      await page.goto(`${url}/console/tokens`);
+      const row = page.getByRole("row").filter({ hasText: "ada@localhost" });
+      await row.getByText("Garden <b>planner</b>").waitFor();
+      if (pictures) await page.screenshot({ path: `${pictures}/signed-in-clients.png` });
+      await row.getByRole("button", { name: "Sign out" }).click();
+      await row.getByRole("button", { name: "Press again to sign out" }).click();
+      await page.getByText("No client is signed in.").waitFor();
+    });
+  }
   await check("sign-in page", `${how}, the browser reports nothing`, async () => assert.deepEqual(errors, []));
   await context.close();
 }

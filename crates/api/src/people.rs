@@ -74,6 +74,8 @@ pub struct LoginLink {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SignIns {
+    /// Whether people can let clients in at this gateway.
+    pub enabled: bool,
     /// Newest first.
     pub sign_ins: Vec<SignInEntry>,
 }

@@ -133,7 +133,7 @@ fn question(asked: &ConsentRequest, pairs: &[(String, String)], session: &Sessio
                 @if asked.is_local() { " (a program on this computer)" }
             }
             dt { "In the audit" } dd { code { bdi { (shown(&format!("{}@{}", session.who.name, asked.place))) } } }
-            dt { "To end it later" } dd { code { "sinew sign-ins" } }
+            dt { "To end it later" } dd { a href="tokens" { "Tokens" } " lists it, as does " code { "sinew sign-ins" } }
         }
         @if asked.is_local() {
             p.note { "Any program on this computer can claim to be this client. Allow it only if you started connecting it just now." }

@@ -236,8 +236,9 @@ fn own(front: &FrontState) -> Result<&AuthorizationServer, ToolError> {
 }
 
 pub(crate) async fn sign_ins(State(front): State<Arc<FrontState>>) -> Response<Body> {
-    let list = own(&front).map(|own| own.list().into_iter().map(entry).collect());
-    answer(list.map(|sign_ins| SignIns { sign_ins }))
+    let own = front.sign_in.as_deref().and_then(SignIn::own);
+    let sign_ins = own.map(|own| own.list().into_iter().map(entry).collect()).unwrap_or_default();
+    answer(Ok(SignIns { enabled: own.is_some(), sign_ins }))
 }
 
 pub(crate) async fn end_sign_in(

@@ -43,7 +43,10 @@ async fn list(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         return Ok(());
     }
     if answer.sign_ins.is_empty() {
-        print("No client is signed in.\n");
+        print(match answer.enabled {
+            true => "No client is signed in.\n",
+            false => "Clients do not sign in at this gateway; docs/sign-in.md says how to allow it.\n",
+        });
         return Ok(());
     }
     let mut table = Table::new(["ID", "CALLER", "CLIENT", "USED", "ENDS"]).cut(&["CLIENT"]);

@@ -71,6 +71,8 @@ const RUNS: &[&str] = &[
     "people",
     "people remove a-person-with-a-rather-long-name",
     "people remove nobody",
+    "sign-ins",
+    "sign-ins end nothing",
     "approvals",
     "approvals show WAITING",
     "approvals deny WAITING",

@@ -209,7 +209,7 @@ async fn a_page_of_others_cannot_press_the_button() {
     let denied = press(&ada, &page.text, "deny").await;
     assert_eq!(answered(denied.header("location"), "error"), "access_denied");
     let admin = house.admin().await;
-    assert_eq!(admin.get("api/v1/sign-ins").await.json(), json!({"sign_ins": []}));
+    assert_eq!(admin.get("api/v1/sign-ins").await.json(), json!({"enabled": true, "sign_ins": []}));
 }
 
 #[tokio::test]
