@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
-use http::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, EXPECT, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderMap, Response, StatusCode, Uri};
 use sinew_api::{Access, Operation, Route, TOKEN_EXPIRED};
 use sinew_gateway::{Principal, Role};
 use sinew_signin::{ChallengeError, Refused};
 use sinew_tool::BoxFuture;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection_places::ConnectionPlace;
@@ -33,6 +33,10 @@ pub(crate) struct Guard {
 /// How long an answer may go on after the access token of its caller expired: a call that runs then still ends, and a
 /// stream that listens does not outlast its token for long.
 const ANSWER_AFTER_EXPIRY: Duration = Duration::from_secs(300);
+
+/// Bytes of a refused request that are read, and how long they may take: the first message of a client is small.
+const REFUSED_BODY: usize = 64 << 10;
+const REFUSED_BODY_TIME: Duration = Duration::from_secs(1);
 
 /// When the access token of a request expires.
 #[derive(Clone, Copy)]
@@ -256,6 +260,9 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
         Ok(found) => found,
         Err(refused) => {
             count_refusal(refused.status());
+            if guard.front.sign_in.is_some() {
+                discard_body(request).await;
+            }
             return *refused;
         }
     };
@@ -327,6 +334,15 @@ pub(crate) async fn serve_as<F: Future<Output = Response<Body>>>(
         })
     });
     counted_body::counted(response, &front.answers, end, connection_use).unwrap_or_else(|| too_many_answers(front))
+}
+
+/// Reads a small body that nobody wants. A connection closes behind an answer that leaves some of its request unread,
+/// and clients that sign in send their next request on it at once.
+async fn discard_body(request: Request) {
+    let is_asked = request.headers().contains_key(EXPECT);
+    if !is_asked {
+        let _ = timeout(REFUSED_BODY_TIME, axum::body::to_bytes(request.into_body(), REFUSED_BODY)).await;
+    }
 }
 
 /// Refuses a request because too many answers wait to be read.
