@@ -84,7 +84,7 @@ impl ClientSetup {
             return section(printer, client.title, &[], "") + &command;
         }
         let access = ClientAccess::Start { program: ClientSetup::program(), words: self.arguments(), token: None };
-        let place = PersonFolders::of_this_machine().map(|folders| client.file(&folders).display().to_string());
+        let place = PersonFolders::of_this_machine().map(|folders| ai_clients::shown(&client.file(&folders)));
         section(printer, client.title, place.as_slice(), &client.new_file(&client.entry(&access)))
     }
 

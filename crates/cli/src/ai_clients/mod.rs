@@ -11,7 +11,7 @@ mod toml_text;
 mod yaml_text;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -116,6 +116,16 @@ pub fn find(name: &str) -> Option<&'static AiClient> {
     CLIENTS.iter().find(|client| {
         plain(client.id) == wanted || plain(client.title) == wanted || client.names.contains(&wanted.as_str())
     })
+}
+
+/// A path as people write it, where it is in their home.
+pub fn shown(path: &Path) -> String {
+    let home = PersonFolders::of_this_machine().map(|folders| folders.home);
+    let in_home = home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+    match in_home {
+        Some(rest) if !cfg!(windows) => PathBuf::from("~").join(rest).display().to_string(),
+        _ => path.display().to_string(),
+    }
 }
 
 fn plain(name: &str) -> String {

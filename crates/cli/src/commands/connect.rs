@@ -1,6 +1,6 @@
 //! `sinew connect`: AI clients are connected to the gateway.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use sinew_api::{CreatedToken, IfTaken, NewToken, TokenRole};
@@ -139,7 +139,7 @@ impl ClientChange {
             }));
             return Ok(());
         }
-        let shown = short(path);
+        let shown = ai_clients::shown(path);
         if args.print && is_changed {
             print(&format!("{}  {shown}\n", printer.paint(TextStyle::Bold, client.title)));
             print_exact(&difference(self.file.text(), new, printer));
@@ -151,7 +151,7 @@ impl ClientChange {
             (false, false) => format!("{}: {shown} has this entry already.\n", client.title),
         });
         if let Some(copy) = copy {
-            print(&format!("The file as it was: {}\n", short(&copy)));
+            print(&format!("The file as it was: {}\n", ai_clients::shown(&copy)));
         }
         Ok(())
     }
@@ -269,16 +269,6 @@ fn folders() -> Result<PersonFolders, CliError> {
     })
 }
 
-/// A path as people write it, where it is in their home.
-fn short(path: &Path) -> String {
-    let home = PersonFolders::of_this_machine().map(|folders| folders.home);
-    let in_home = home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
-    match in_home {
-        Some(rest) if !cfg!(windows) => PathBuf::from("~").join(rest).display().to_string(),
-        _ => path.display().to_string(),
-    }
-}
-
 /// The lines that change, with some around them.
 fn difference(old: &str, new: &str, printer: Printer) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
@@ -309,7 +299,7 @@ fn list(printer: Printer) -> Result<(), CliError> {
         table.row([
             (Some(TextStyle::Bold), client.id.to_owned()),
             (style, state.clone()),
-            (Some(TextStyle::Dim), short(&path)),
+            (Some(TextStyle::Dim), ai_clients::shown(&path)),
         ]);
         clients.push(json!({"client": client.id, "title": client.title, "state": state, "file": path}));
     }
