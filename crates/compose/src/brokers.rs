@@ -23,7 +23,8 @@ sinew_tool::settings! {
         pub username: Option<String> = None;
         /// The password of `username`.
         pub password: Option<String> = None;
-        /// A file whose first line is the password. Relative to the configuration file.
+        /// A file whose first line is the password, or a credential of systemd with that name. Relative to the
+        /// configuration file.
         pub password_file: Option<PathBuf> = None;
         /// Authorities to trust instead of the system's, PEM. Relative to the configuration file.
         pub ca: Option<PathBuf> = None;
@@ -100,14 +101,8 @@ impl BrokerConfig {
                 Error::new(ComposeErrorKind::Config, format!("cannot read {}: {error}", path.display()))
             })
         };
-        let password = match &self.password_file {
-            None => self.password.clone(),
-            Some(path) => {
-                let text = String::from_utf8_lossy(&read(path)?).into_owned();
-                Some(text.lines().next().unwrap_or_default().to_owned())
-            }
-        };
-        let credentials = self.username.clone().map(|username| Credentials { username, password });
+        let credentials =
+            self.username.clone().map(|username| Credentials { username, password: self.password.clone() });
         let authorities = self.ca.as_deref().map(read).transpose()?;
         Address::new(&self.url, credentials, authorities.as_deref()).map_err(wrong)
     }
@@ -208,17 +203,5 @@ mod tests {
             let problem = parse(&format!("[[brokers]]\n{wrong}")).expect_err(wrong);
             assert!(!problem.message.contains("secret"), "{problem:?}");
         }
-    }
-
-    #[test]
-    fn the_password_is_the_first_line_of_its_file() {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("password"), "right\nmore\n").expect("written");
-        let file = "[[brokers]]\nurl = 'mqtt://b'\nusername = 'u'\npassword-file = 'password'";
-        std::fs::write(folder.path().join("sinew.toml"), file).expect("written");
-        let config = GatewayConfig::load(&folder.path().join("sinew.toml")).expect("valid");
-        assert!(config.brokers[0].address().is_ok());
-        std::fs::remove_file(folder.path().join("password")).expect("removed");
-        assert!(config.brokers[0].address().expect_err("gone").message.contains("password"));
     }
 }

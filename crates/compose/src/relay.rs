@@ -1,5 +1,6 @@
 //! `[relay]` in the configuration: boards that keep their voice assistant, and what the assistant may use.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ sinew_tool::settings! {
         pub url: Option<String> = None;
         /// Token for `url`, where the server wants one.
         pub token: Option<String> = None;
+        /// A file whose first line is the token, or a credential of systemd with that name. Relative to the configuration file.
+        pub token_file: Option<PathBuf> = None;
         /// Boards that are relayed, by id, name or `label:NAME`. By default all.
         pub boards: Vec<String> = Vec::new();
         /// What the assistant of a board may use: `own` for the board's own tools, `all`, or a list of devices by id, name or

@@ -20,7 +20,8 @@ sinew_tool::settings! {
         pub command: Vec<String> = Vec::new();
         /// Token that is sent as `Authorization: Bearer`.
         pub token: Option<String> = None;
-        /// A file whose first line is the token. Relative to the configuration file.
+        /// A file whose first line is the token, or a credential of systemd with that name. Relative to the
+        /// configuration file.
         pub token_file: Option<PathBuf> = None;
         /// Further headers of each request.
         pub headers: BTreeMap<String, String> = BTreeMap::new(), check check_headers;

@@ -5,6 +5,7 @@
 
 mod file;
 mod hosts;
+mod secrets;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -174,7 +175,8 @@ impl GatewayConfig {
 
     /// The same for a text that was read from the file already.
     pub fn load_text(path: &Path, text: &str) -> Result<GatewayConfig, Error> {
-        let config = GatewayConfig::parse_in(path, text)?;
+        let mut config = GatewayConfig::parse_in(path, text)?;
+        config.read_secrets().map_err(|problem| problem.in_file(path, text))?;
         config.check().map_err(|problem| problem.in_file(path, text))?;
         Ok(config)
     }

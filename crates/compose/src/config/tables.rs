@@ -44,6 +44,8 @@ sinew_tool::settings! {
         pub model: String = String::new();
         /// The key to use it with, where one is needed.
         pub key: Option<String> = None;
+        /// A file whose first line is the key, or a credential of systemd with that name. Relative to the configuration file.
+        pub key_file: Option<PathBuf> = None;
     }
 }
 
@@ -54,7 +56,7 @@ impl BoardsConfig {
 }
 
 fn pictures(vision: Option<&VisionConfig>) -> Result<Pictures, String> {
-    let Some(VisionConfig { url, model, key }) = vision else { return Ok(Pictures::Attach) };
+    let Some(VisionConfig { url, model, key, .. }) = vision else { return Ok(Pictures::Attach) };
     Backend::new(url, model, key.as_deref()).map(Pictures::Ask)
 }
 
@@ -63,6 +65,8 @@ sinew_tool::settings! {
     pub struct EndpointConfig {
         /// Its address, `wss://HOST/mcp/?token=TOKEN`.
         pub url: String = String::new(), check |url| url.parse::<EndpointAddress>().map(drop);
+        /// A file whose first line is the address, or a credential of systemd with that name. Relative to the configuration file.
+        pub url_file: Option<PathBuf> = None;
         /// Offer every device's tools under names of their own.
         pub unfolded: bool = false;
     }

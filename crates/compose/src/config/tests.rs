@@ -86,7 +86,7 @@ fn every_kind_of_mistake_names_its_line() {
         ("[[endpoints]]\nurl = 'ws://a'\n\n[[endpoints]]\nurl = 'https://b'", 5, "ws://"),
         ("[[endpoints]]\nurl = 'ws://a'\n\n[[endpoints]]\nunfolded = true", 4, "needs a `url`"),
         ("[[brokers]]\nurl = 'mqtt://a'\n\n[[brokers]]\nurl = 'mqtt://a:1883'", 4, "twice"),
-        ("[[brokers]]\nurl = 'mqtt://a'\nusername = 'u'\npassword-file = 'none'", 1, "none"),
+        ("[[brokers]]\nurl = 'mqtt://a'\nusername = 'u'\npassword-file = 'none'", 4, "none"),
         ("[[servers]]\nurl = 'http://a'\n\n[[servers]]\nname = 'b'", 4, "needs a `url` or a `command`"),
         ("[[servers]]\nurl = 'ftp://a'", 2, "http://HOST:PORT/PATH"),
         ("[[servers]]\nname = 'My Server'\nurl = 'http://a'", 2, "letters a-z"),

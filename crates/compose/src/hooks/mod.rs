@@ -7,6 +7,7 @@ mod run;
 mod webhook;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -41,6 +42,8 @@ sinew_tool::settings! {
         pub url: Option<String> = None;
         /// Key that signs what is posted.
         pub secret: Option<String> = None;
+        /// A file whose first line is the key, or a credential of systemd with that name. Relative to the configuration file.
+        pub secret_file: Option<PathBuf> = None;
         /// How often it may act in a minute; what comes sooner is left out and counted in the log.
         pub per_minute: u32 = 30, within 1..=6_000;
     }
