@@ -43,7 +43,10 @@ pub async fn pull(
         None => PathBuf::from(name),
     };
     let (mut file, part) = create(&to).await?;
-    let pulled = phone.pull(from.as_str(), &mut file, MOST_BYTES, TRANSFER).await;
+    let pulled = phone.pull(from.as_str(), &mut file, MOST_BYTES, TRANSFER).await.map_err(|error| match error {
+        PhoneError::Failed(why) => PhoneError::Failed(format!("'{path}' cannot be copied from the phone: {why}")),
+        error => error,
+    });
     let size = finish(pulled, file, &part, &to).await?;
     report(printer, &format!("Wrote {size} bytes to {}.", to.display()), json!({"file": to, "bytes": size}))
 }

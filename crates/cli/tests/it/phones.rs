@@ -205,7 +205,7 @@ fn files_and_apps_are_copied_to_and_from_a_phone_and_nothing_of_somebody_else_is
 
     for (arguments, says) in [
         (vec!["pull", &phone, name, "back"], "exists already"),
-        (vec!["pull", &phone, "Download/none"], "has no 'Download/none'"),
+        (vec!["pull", &phone, "Download/none"], "'Download/none' cannot be copied"),
         (vec!["pull", &phone, "/system/bin/sh"], "outside"),
         (vec!["pull", &phone, "../x"], "'..'"),
         (vec!["push", &phone, "here", "Download"], "it is a folder"),

@@ -59,7 +59,7 @@ async fn an_app_is_uploaded_whole_or_in_splits_as_one_call_of_install_app() {
         assert_eq!(installed, ["dev.sinew.shopping"], "{query}");
         let records = installs(&client).await;
         assert_eq!((records.len(), &records[0]["outcome"]), (nth + 1, &json!("ok")), "{records:?}");
-        assert_eq!(records[0]["args"]["file"], format!("upload of {size} bytes"));
+        assert!(records[0]["args"].to_string().contains(&format!("upload of {size} bytes")), "{records:?}");
     }
     assert_eq!((phone.handset.opened_sessions(), phone.handset.open_sessions()), (1, 0));
 }
@@ -147,17 +147,17 @@ async fn files_and_folders_of_a_phone_are_resources_and_each_read_is_a_call() {
         let entries = listed["entries"].as_array().unwrap();
         assert!(entries.iter().any(|entry| entry["name"] == name), "{folder}: {listed}");
     }
-    for (wrong, code) in [
-        ("device://virtual-phone/files/Download/none", -32602),
-        ("device://virtual-phone/files/../data/x", -32602),
-        ("device://virtual-phone/files/%2e%2e/data/x", -32602),
-        ("device://virtual-phone/files//system/bin/sh", -32001),
-        ("device://virtual-phone/files//data/local/tmp/sinew-agent.jar", -32001),
-        ("device://nobody/files/Download/events", -32602),
+    for (wrong, says) in [
+        ("device://virtual-phone/files/Download/none", "has no 'Download/none'"),
+        ("device://virtual-phone/files/../data/x", "has '..'"),
+        ("device://virtual-phone/files/%2e%2e/data/x", "has '..'"),
+        ("device://virtual-phone/files//system/bin/sh", "outside"),
+        ("device://virtual-phone/files//data/local/tmp/sinew-agent.jar", "Sinew's own"),
+        ("device://nobody/files/Download/events", "nobody"),
     ] {
         let refused = read(&client, wrong).await;
-        assert!(refused["error"]["message"].is_string(), "{wrong}: {refused}");
-        assert_eq!(refused["error"]["code"], code, "{wrong}: {refused}");
+        let message = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(says), "{wrong}: {refused}");
     }
     let records = client.get("/api/v1/audit").await.json()["records"].as_array().unwrap().clone();
     let reads = records.iter().filter(|record| record["tool"] == "read_file").count();
