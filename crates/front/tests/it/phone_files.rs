@@ -148,7 +148,7 @@ async fn files_and_folders_of_a_phone_are_resources_and_each_read_is_a_call() {
         assert!(entries.iter().any(|entry| entry["name"] == name), "{folder}: {listed}");
     }
     for (wrong, says) in [
-        ("device://virtual-phone/files/Download/none", "has no 'Download/none'"),
+        ("device://virtual-phone/files/Download/none", "'Download/none' cannot be read"),
         ("device://virtual-phone/files/../data/x", "has '..'"),
         ("device://virtual-phone/files/%2e%2e/data/x", "has '..'"),
         ("device://virtual-phone/files//system/bin/sh", "outside"),
