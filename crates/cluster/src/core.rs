@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::drive::Buckets;
 use crate::guarded::GuardedDevice;
+use crate::leases::NodeLeases;
 use crate::members::{LocalDevice, Members};
 use crate::messages::{MessageBody, NodeMessage, packets};
 use crate::nats::Nats;
@@ -149,6 +150,7 @@ impl Core {
             Some(core) => core.announce(event),
             None => gateway.apply(event),
         }));
+        core.gateway.reserve_through(Arc::new(NodeLeases { core: Arc::downgrade(&core) }));
         Ok(core)
     }
 

@@ -128,6 +128,7 @@ fn handle_message(core: &Arc<Core>, from: NodeId, message: NodeMessage) {
                 core.with(|members, now| members.presence.handle_evict(now, device, fence, from));
             }
         }
+        MessageBody::Lease(wish) => crate::leases::handle_wish(core, from, call, wish),
         answer => core.open.hear(&from, &call, answer),
     }
 }

@@ -11,6 +11,7 @@
 //! - `toolsets`: tools of devices, which travel once for each distinct content
 //! - `sharing`: tokens, public names, marks of devices and the keys of request state, which all nodes share
 //! - `remote`: a device of another node, and calls to it; `serve`: calls from other nodes
+//! - `leases`: reserving a device at the node that has it
 //! - `guarded`: a device of this node that other nodes can reach too
 //!
 //! All nodes of a cluster trust each other, and everybody whom NATS lets publish to the cluster's subjects: accounts of
@@ -21,6 +22,7 @@
 mod core;
 mod drive;
 mod guarded;
+mod leases;
 mod members;
 mod messages;
 mod nats;

@@ -48,6 +48,8 @@ pub(crate) enum MessageBody {
     },
     /// Only to learn whether anybody listens.
     Ping,
+    /// Reserve a device of the receiver, give it back, or take it away.
+    Lease(Box<LeaseWish>),
 
     Progress {
         progress: f64,
@@ -67,6 +69,49 @@ pub(crate) enum MessageBody {
     /// The call was not run: the device is not held under its fence.
     Refused,
     End(Result<Outcome, ToolError>),
+    /// The answer to a wish.
+    LeaseDone(Result<LeaseGrant, ToolError>),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LeaseWish {
+    pub(crate) device: String,
+    pub(crate) who: CallOrigin,
+    pub(crate) what: LeaseAction,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LeaseAction {
+    Reserve {
+        time_ms: u64,
+        wait_ms: u64,
+        purpose: String,
+        run: Option<String>,
+        by_person: bool,
+    },
+    /// Under this lease, or any of the caller's.
+    Release {
+        lease: Option<String>,
+    },
+    Break,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LeaseGrant {
+    Reserved { id: String, view: LeaseForm, seconds: u64, unused_seconds: Option<u64> },
+    Released(bool),
+    Broken(LeaseForm),
+}
+
+/// Who has a device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LeaseForm {
+    pub(crate) holder: String,
+    pub(crate) purpose: Option<String>,
+    pub(crate) until: i64,
+    pub(crate) waiting: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -49,7 +49,10 @@ impl Device for RemoteDevice {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
         Box::pin(async move {
             let core = self.core.upgrade().ok_or_else(|| away("this gateway is stopping"))?;
-            let origin = call.nested.origin().ok_or_else(|| away("the call did not come through a gateway"))?;
+            let mut origin = call.nested.origin().ok_or_else(|| away("the call did not come through a gateway"))?;
+            // A lease of another device says nothing there.
+            let key = self.info().key.clone();
+            origin.lease = origin.lease.filter(|lease| core.gateway.is_far_lease(&origin.id, lease, &key));
             // A call travels once: the node that it came to must have the device.
             if origin.door == DOOR {
                 return Err(away("it moved to another node meanwhile; try again"));
@@ -174,12 +177,14 @@ async fn exchange(
             | MessageBody::Cancel
             | MessageBody::Answers { .. }
             | MessageBody::Evict { .. }
+            | MessageBody::Lease(_)
+            | MessageBody::LeaseDone(_)
             | MessageBody::Ping => {}
         }
     }
 }
 
-fn away(why: &str) -> ToolError {
+pub(crate) fn away(why: &str) -> ToolError {
     ToolError::new(
         ErrorKind::DeviceAway,
         format!("the device is at another node of the cluster: {why}; nothing was sent"),
@@ -201,23 +206,23 @@ pub(crate) struct OpenCalls {
     next: std::sync::atomic::AtomicU64,
 }
 
-enum Heard {
+pub(crate) enum Heard {
     Body(MessageBody),
     Nobody,
     Lost,
 }
 
 /// One of them. Dropping it before it is over cancels the call.
-struct OpenCall {
+pub(crate) struct OpenCall {
     core: Arc<Core>,
     node: NodeId,
-    id: String,
-    heard: mpsc::UnboundedReceiver<Heard>,
-    is_over: bool,
+    pub(crate) id: String,
+    pub(crate) heard: mpsc::UnboundedReceiver<Heard>,
+    pub(crate) is_over: bool,
 }
 
 impl OpenCalls {
-    fn begin(&self, core: &Arc<Core>, node: &NodeId) -> OpenCall {
+    pub(crate) fn begin(&self, core: &Arc<Core>, node: &NodeId) -> OpenCall {
         let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let id = format!("{:016x}-{number:x}", core.me.boot.0);
         let (sender, heard) = mpsc::unbounded_channel();

@@ -19,6 +19,10 @@ use crate::records::parse_hash;
 pub(crate) const DOOR: &str = "cluster";
 /// Calls from other nodes at once; further ones are refused as busy.
 const MAX_CALLS: usize = 10_000;
+/// Reports of a call that wait to be sent. Where NATS is slower than the device, progress and log messages are left out;
+/// the last places are kept for what must arrive.
+const WAITING_REPORTS: usize = 256;
+const KEPT_PLACES: usize = 32;
 
 /// Calls from other nodes that are under way, by node and id.
 #[derive(Default)]
@@ -97,7 +101,7 @@ pub(crate) fn handle_call(core: &Arc<Core>, from: NodeId, id: String, call: Box<
         let message = "another node sent a caller that this one does not know; nothing was sent to the device";
         return answer(core, from, id, MessageBody::End(Err(ToolError::new(ErrorKind::PermissionDenied, message))));
     };
-    let (reports, mut reported) = mpsc::unbounded_channel();
+    let (reports, mut reported) = mpsc::channel(WAITING_REPORTS);
     let ForwardedCall { form, origin, is_patient, repeats_calls, is_urgent, .. } = *call;
     let flags = CallerFlags { is_patient, repeats_calls, is_urgent };
     let caller = Arc::new(FarCaller { reports, flags, asked: Mutex::default(), next: AtomicU64::new(0) });
@@ -115,7 +119,7 @@ pub(crate) fn handle_call(core: &Arc<Core>, from: NodeId, id: String, call: Box<
         budget: Some(form.budget),
         door: DOOR,
         is_confirmed: false,
-        lease: None,
+        lease: origin.lease.as_deref().map(Arc::from),
         is_plain: false,
     };
     let core = core.clone();
@@ -150,7 +154,7 @@ impl Drop for Ending {
     }
 }
 
-fn answer(core: &Arc<Core>, to: NodeId, call: String, body: MessageBody) {
+pub(crate) fn answer(core: &Arc<Core>, to: NodeId, call: String, body: MessageBody) {
     let core = core.clone();
     tokio::spawn(async move { send(&core, &to, &call, body).await });
 }
@@ -167,7 +171,7 @@ async fn send(core: &Core, to: &NodeId, call: &str, body: MessageBody) {
 }
 
 /// The caller, as the node that took the call knows it.
-fn principal(origin: &CallOrigin) -> Option<Principal> {
+pub(crate) fn principal(origin: &CallOrigin) -> Option<Principal> {
     let role = if origin.is_admin { Role::Admin } else { Role::Client };
     let kind = CallerKind::parse(&origin.kind)?;
     // Whether its token is still valid is known where it came in.
@@ -185,7 +189,7 @@ struct CallerFlags {
 
 /// A caller at another node.
 struct FarCaller {
-    reports: mpsc::UnboundedSender<MessageBody>,
+    reports: mpsc::Sender<MessageBody>,
     flags: CallerFlags,
     /// Questions without an answer.
     asked: Mutex<HashMap<u64, oneshot::Sender<Answers>>>,
@@ -194,7 +198,9 @@ struct FarCaller {
 
 impl FarCaller {
     fn report(&self, report: MessageBody) {
-        let _ = self.reports.send(report);
+        if self.reports.capacity() > KEPT_PLACES {
+            let _ = self.reports.try_send(report);
+        }
     }
 }
 
@@ -211,8 +217,12 @@ impl Caller for FarCaller {
         let question = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         lock(&self.asked).insert(question, sender);
-        self.report(MessageBody::Ask { question, questions });
+        let asked = self.reports.send(MessageBody::Ask { question, questions });
         Box::pin(async move {
+            if asked.await.is_err() {
+                // Nobody hears it, so nobody answers either.
+                lock(&self.asked).remove(&question);
+            }
             receiver.await.unwrap_or_else(|_| {
                 let message = "the caller is at another node, which is gone";
                 Err(ToolError::new(ErrorKind::InputRequired, message))
@@ -221,11 +231,11 @@ impl Caller for FarCaller {
     }
 
     fn turn_awaited(&self) {
-        self.report(MessageBody::TurnAwaited);
+        let _ = self.reports.try_send(MessageBody::TurnAwaited);
     }
 
     fn turn_came(&self) {
-        self.report(MessageBody::TurnCame);
+        let _ = self.reports.try_send(MessageBody::TurnCame);
     }
 
     fn is_patient(&self) -> bool {

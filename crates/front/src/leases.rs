@@ -50,7 +50,8 @@ pub(crate) async fn release(
     Path(id): Path<String>,
 ) -> Response<Body> {
     let change = Change { what: "release_device", device: Some(&id), details: json!({}) };
-    answer(change.record(&front, &who, || front.gateway.release(&who, &id).map(|released| Released { released })))
+    let released = front.gateway.release(&who, &id).await;
+    answer(change.record(&front, &who, || released.map(|released| Released { released })))
 }
 
 pub(crate) async fn break_lease(
@@ -61,7 +62,8 @@ pub(crate) async fn break_lease(
     let holder = front.gateway.device(&id).ok().and_then(|device| front.gateway.lease(&device.id));
     let details = json!({"holder": holder.map(|lease| lease.holder)});
     let change = Change { what: "break_lease", device: Some(&id), details };
-    answer(change.record(&front, &who, || front.gateway.break_lease(&who, &id).map(to_api::lease)))
+    let broken = front.gateway.break_lease(&who, &id).await;
+    answer(change.record(&front, &who, || broken.map(to_api::lease)))
 }
 
 /// A person may have a device in the hand and not use it through the gateway.

@@ -140,7 +140,8 @@ impl BuiltIn {
             LIST_DEVICES => Ok(Outcome::json(json!({"devices": gateway.seen_by(who).lines(line)}))),
             RESERVE_DEVICE => reserve_device(gateway, who, &args).await,
             RELEASE_DEVICE => {
-                Ok(Outcome::json(json!({"released": gateway.release(who, text(&args, "device").unwrap_or_default())?})))
+                let released = gateway.release(who, text(&args, "device").unwrap_or_default()).await?;
+                Ok(Outcome::json(json!({ "released": released })))
             }
             specification::VALIDATE => in_background(move || specification::validate(&args)).await,
             specification::COMPARE => in_background(move || specification::compare(&args)).await,

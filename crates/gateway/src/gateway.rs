@@ -24,7 +24,7 @@ use crate::fleet_counts::CountedFleets;
 use crate::identity::unknown_device;
 use crate::journal::{Journal, JournalEntry, Recording};
 use crate::labels::Label;
-use crate::leases::Leases;
+use crate::leases::{FarLeases, Leases};
 use crate::live_view::LiveViews;
 use crate::pins::Pins;
 use crate::principal::{Principal, Role};
@@ -89,6 +89,7 @@ struct Inner {
     counted_fleets: CountedFleets,
     /// What stands between the families and the registry.
     announced_through: OnceLock<Announce>,
+    far_leases: OnceLock<Arc<dyn FarLeases>>,
     store: Arc<Store>,
     /// Devices that are announced at a broker and have not joined, by the broker's address.
     presences: Mutex<BTreeMap<String, Presences>>,
@@ -173,6 +174,7 @@ impl Gateway {
                 approval_page: ArcSwapOption::empty(),
                 counted_fleets: CountedFleets::default(),
                 announced_through: OnceLock::new(),
+                far_leases: OnceLock::new(),
                 shared,
                 recorder,
                 journal,
@@ -210,6 +212,15 @@ impl Gateway {
     /// gateways. Only the first counts.
     pub fn announce_through(&self, announce: Announce) {
         let _ = self.inner.announced_through.set(announce);
+    }
+
+    /// Lets a cluster reserve devices where they are. Only the first counts.
+    pub fn reserve_through(&self, leases: Arc<dyn FarLeases>) {
+        let _ = self.inner.far_leases.set(leases);
+    }
+
+    pub(crate) fn far_leases(&self) -> Option<&Arc<dyn FarLeases>> {
+        self.inner.far_leases.get()
     }
 
     /// The only writer. Never blocks. An event of an earlier connection changes nothing; what the device sent then is

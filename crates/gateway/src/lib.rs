@@ -81,7 +81,9 @@ pub use fleet_counts::FleetCounts;
 pub use gateway::{Gateway, verify_audit};
 pub use journal::{JournalEntry, JournalSettings, Recording, Screens};
 pub use labels::Label;
-pub use leases::{LeaseView, MAX_CLIENT_SECONDS, MAX_PERSON_SECONDS, MAX_WAIT_SECONDS, OwnLease, Reservation};
+pub use leases::{
+    FarLeases, LeaseView, MAX_CLIENT_SECONDS, MAX_PERSON_SECONDS, MAX_WAIT_SECONDS, OwnLease, Reservation,
+};
 pub use prepare::ExactSchemas;
 pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};

@@ -372,6 +372,7 @@ impl NestedCalls for AsCaller {
             policy: self.gateway.access().in_force().version().to_string(),
             is_approved: self.is_approved,
             run: self.made.run().as_deref().map(str::to_owned),
+            lease: self.lease.as_deref().map(str::to_owned),
         })
     }
 

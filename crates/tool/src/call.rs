@@ -267,6 +267,9 @@ pub struct CallOrigin {
     /// The run that the call is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// The lease of a device that the caller named, or that it has within the outer call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
 }
 
 /// What a caller may do with a tool.

@@ -108,6 +108,9 @@ fn three_gateways_list_and_call_each_others_boards_and_notice_one_that_hangs() {
     let shown = cellar.run(&["cluster"]).ok().out;
     assert!(shown.contains("Cluster main, node cellar: connected to NATS") && shown.contains("attic"), "{shown}");
 
+    let told = cellar.run(&["doctor"]).out;
+    assert!(told.contains("node cellar of 3 in main, NATS"), "{told}");
+
     // A process that stands still is gone for the others after its lease, and back when it goes on.
     let signal = |signal: &str| run(Command::new("kill").args([signal, &attic.process.child.id().to_string()])).ok();
     signal("-STOP");

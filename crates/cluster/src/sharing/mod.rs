@@ -125,10 +125,8 @@ impl Parts {
         };
         lock(&self.seen).insert(key.to_owned());
         match parsed {
-            (SharedKey::RequestKey(node), SharedRecord::RequestKey(own)) => {
-                if node != self.node {
-                    blocking(|| self.kept.note_request_key(&node, own));
-                }
+            (SharedKey::RequestKey(node), SharedRecord::RequestKey(key)) if node != self.node => {
+                blocking(|| self.kept.note_request_key(&node, key));
             }
             (SharedKey::Token(id), SharedRecord::Token(token)) => tokens::handle_change(self, &id, *token),
             (SharedKey::Tool(_) | SharedKey::Name(_), SharedRecord::Name(name)) => self.names.insert(*name),

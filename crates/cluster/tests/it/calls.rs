@@ -98,3 +98,17 @@ async fn the_node_that_has_the_device_decides_too() {
     );
     assert_eq!(board.count(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_reports_faster_than_it_is_heard_is_still_asked_and_answered() {
+    let nats = NatsServer::open().await;
+    let [a, b] = [Node::open(&nats, "a").await, Node::open(&nats, "b").await];
+    a.join(&TestDevice::board(1));
+    b.sees("board-1").await;
+    let listener = Arc::new(Listener::default());
+    let answer = b.call_with("board-1", "flood", json!({}), listener.clone()).await.expect("it ends");
+    assert_eq!(text_of(&answer), "done");
+    let heard = listener.heard.lock().expect("a lock");
+    assert!(heard.len() < 100_000, "all of {} reports waited somewhere", heard.len());
+    assert_eq!(heard.iter().filter(|line| line.starts_with("asked")).count(), 1);
+}

@@ -5,6 +5,7 @@
 mod bad_days;
 mod calls;
 mod devices;
+mod leases;
 mod moves;
 mod nats_server;
 mod sharing;

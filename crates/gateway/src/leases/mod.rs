@@ -1,9 +1,11 @@
 //! Leases: a caller has a device to itself for a while. Others read meanwhile; their calls that change something wait a
 //! little, and are then told who has it, for how long, and their place.
 //!
-//! Leases are in memory: after a restart every device is free.
+//! Leases are in memory: after a restart every device is free. In a cluster the gateway that a device is connected to has
+//! its leases (`far`).
 
 mod book;
+mod far;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +25,9 @@ use crate::principal::Principal;
 use crate::registry::now as unix_time;
 use crate::snapshot::{DeviceEntry, Holder as ToolHolder};
 use crate::tokens::Tokens;
+use far::FarLeaseIds;
+pub use far::FarLeases;
+
 use book::{DeviceUser, Holder, Lease, LeaseBook, LeaseTime, Reason, Refusal};
 
 /// In front of a lease's id, where a call names a device.
@@ -88,6 +93,8 @@ pub struct OwnLease {
 
 pub(crate) struct Leases {
     book: Mutex<LeaseBook>,
+    /// Of devices at other gateways.
+    far: Mutex<FarLeaseIds>,
     /// Counts the ends of leases.
     freed: watch::Sender<u64>,
     /// The changes of the book, for those who show it.
@@ -152,7 +159,12 @@ impl Drop for DeviceUse {
 
 impl Leases {
     pub(crate) fn new() -> Leases {
-        Leases { book: Mutex::default(), freed: watch::Sender::new(0), changes: watch::Sender::new(0) }
+        Leases {
+            book: Mutex::default(),
+            far: Mutex::default(),
+            freed: watch::Sender::new(0),
+            changes: watch::Sender::new(0),
+        }
     }
 
     fn book(&self) -> OpenBook<'_> {
@@ -202,6 +214,20 @@ impl Gateway {
     /// Reserves a device for a caller, or prolongs what it has.
     pub async fn reserve(&self, who: &Principal, wanted: Reservation) -> Result<OwnLease, ToolError> {
         let devices = self.reservable(&self.lens(who), &wanted.device)?;
+        let (far, here): (Vec<DeviceId>, Vec<DeviceId>) =
+            devices.into_iter().partition(|id| self.far_key(id).is_some());
+        if far.is_empty() {
+            return self.reserve_here(who, here, wanted).await;
+        }
+        self.reserve_far(who, &here, &far, wanted).await
+    }
+
+    async fn reserve_here(
+        &self,
+        who: &Principal,
+        devices: Vec<DeviceId>,
+        wanted: Reservation,
+    ) -> Result<OwnLease, ToolError> {
         let run = wanted.run.as_deref().map(|run| clean_line(run, 64)).filter(|run| !run.is_empty());
         let holder = Holder { who: Arc::new(who.clone()), run: run.map(Arc::from) };
         if let [device] = devices.as_slice() {
@@ -239,9 +265,12 @@ impl Gateway {
     }
 
     /// Gives back a device that is named by id, name or lease. `false` where the caller does not have it.
-    pub fn release(&self, who: &Principal, device: &str) -> Result<bool, ToolError> {
+    pub async fn release(&self, who: &Principal, device: &str) -> Result<bool, ToolError> {
         let now = Instant::now();
         let lease = device.trim().strip_prefix(PREFIX);
+        if let Some(released) = self.release_far(who, device, lease).await {
+            return released;
+        }
         let id = match lease {
             Some(lease) => self.leases().book().device_of(&who.id, lease, now).cloned(),
             None => Some(self.seen_by(who).device(device)?.id),
@@ -255,8 +284,11 @@ impl Gateway {
 
     /// Takes a device away from whoever has it; it is then with whoever took it for some seconds. The holder is told with
     /// its next call.
-    pub fn break_lease(&self, by: &Principal, device: &str) -> Result<LeaseView, ToolError> {
+    pub async fn break_lease(&self, by: &Principal, device: &str) -> Result<LeaseView, ToolError> {
         let id = self.device(device)?.id;
+        if let Some((far, key)) = self.far_leases().zip(self.far_key(&id)) {
+            return far.break_lease(by, key).await.map(|view| LeaseView { device: id, ..view });
+        }
         let broken = self.leases().book().break_lease(&id, by, KEPT_AFTER_USE, new_id(), Instant::now());
         self.leases().tell_freed();
         broken.map(|lease| view(&id, &lease, 0)).ok_or_else(|| {
@@ -337,7 +369,10 @@ impl Gateway {
     /// Most calls are not: to a device of no such family, while nothing is reserved.
     fn concerns_leases(&self, user: &LeaseUser<'_>, tool: ToolHolder<'_>) -> bool {
         let is_asked = || user.lease.is_some() || !self.leases().book().is_empty();
-        (tool.entry.info.family.stays_with_user || is_asked()) && changes(user.lens, tool)
+        // The gateway that has a device checks its leases.
+        (tool.entry.info.family.stays_with_user || is_asked())
+            && changes(user.lens, tool)
+            && !self.far_leases().is_some_and(|far| far.is_far(&tool.entry.info.key))
     }
 
     /// The device and the lease of a call that names its device as `lease:ID`. In `args` the device takes its place.
@@ -366,6 +401,9 @@ impl Gateway {
 
     /// The device that the caller has under a lease.
     pub(crate) fn leased_device(&self, who: &Principal, lease: &str) -> Result<(DeviceId, Arc<str>), ToolError> {
+        if let Some(device) = self.leases().far().device(&who.id, lease) {
+            return Ok((device, lease.into()));
+        }
         let (mut book, now) = (self.leases().book(), Instant::now());
         let is_it = |_: &DeviceId, broken: &Lease| *broken.id == *lease && broken.holder.who.id == who.id;
         book.tell_broken(is_it, now).map_err(|refusal| refused(lease, refusal))?;

@@ -104,10 +104,13 @@ async fn reserving_again_is_the_same_lease_and_releasing_twice_is_no_fault() {
     let first = reserve(&gateway, &client(), 100).await.unwrap();
     let again = reserve(&gateway, &client(), 100).await.unwrap();
     assert_eq!(first.id, again.id);
-    assert!(!gateway.release(&other(), "board-0001").unwrap());
-    assert!(!gateway.release(&other(), &format!("lease:{}", first.id)).unwrap(), "the id is of use to its token alone");
-    assert!(gateway.release(&client(), "board-0001").unwrap());
-    assert!(!gateway.release(&client(), "board-0001").unwrap());
+    assert!(!gateway.release(&other(), "board-0001").await.unwrap());
+    assert!(
+        !gateway.release(&other(), &format!("lease:{}", first.id)).await.unwrap(),
+        "the id is of use to its token alone"
+    );
+    assert!(gateway.release(&client(), "board-0001").await.unwrap());
+    assert!(!gateway.release(&client(), "board-0001").await.unwrap());
     press(&gateway, &other()).await.unwrap();
 }
 
@@ -123,7 +126,7 @@ async fn whoever_waits_gets_the_device_in_turn() {
         })
     };
     tokio::time::sleep(SECOND).await;
-    gateway.release(&client(), "board-0001").unwrap();
+    gateway.release(&client(), "board-0001").await.unwrap();
     // Somebody else is next, also for the one who had it.
     let late = reserve(&gateway, &client(), 20).await.unwrap_err();
     assert_eq!(late.kind, ErrorKind::Reserved);
@@ -137,7 +140,7 @@ async fn a_free_device_is_kept_for_the_next_only_for_a_moment() {
     board(&gateway, 1);
     reserve(&gateway, &client(), 20).await.unwrap();
     assert!(press(&gateway, &other()).await.is_err());
-    gateway.release(&client(), "board-0001").unwrap();
+    gateway.release(&client(), "board-0001").await.unwrap();
     // `other` is next and does not come: the call waits, and is made.
     press(&gateway, &client()).await.unwrap();
 }
@@ -147,7 +150,7 @@ async fn the_holder_of_a_broken_lease_is_told_once() {
     let gateway = gateway();
     let fake = board(&gateway, 1);
     reserve(&gateway, &client(), 100).await.unwrap();
-    let broken = gateway.break_lease(&admin(), "board-0001").unwrap();
+    let broken = gateway.break_lease(&admin(), "board-0001").await.unwrap();
     assert_eq!(broken.holder, "tester");
     assert!(press(&gateway, &other()).await.is_err(), "whoever broke it has it first");
     press(&gateway, &admin()).await.unwrap();
@@ -156,7 +159,7 @@ async fn the_holder_of_a_broken_lease_is_told_once() {
     tokio::time::advance(SECOND * 20).await;
     press(&gateway, &client()).await.unwrap();
     assert_eq!(fake.count(), 2);
-    assert!(gateway.break_lease(&admin(), "board-0001").unwrap_err().message.contains("nobody"));
+    assert!(gateway.break_lease(&admin(), "board-0001").await.unwrap_err().message.contains("nobody"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,7 +183,7 @@ async fn runs_that_share_a_token_name_their_lease() {
     }
     let stolen = call_as(&gateway, &other(), "press", &named).await.unwrap_err();
     assert!(stolen.message.contains("not yours"), "{stolen}");
-    assert!(gateway.release(&client(), &named).unwrap());
+    assert!(gateway.release(&client(), &named).await.unwrap());
     press(&gateway, &other()).await.unwrap();
 }
 
@@ -312,7 +315,7 @@ async fn a_lease_that_was_broken_is_told_to_the_run_that_had_it_and_to_the_user_
     board(&gateway, 1);
     let run = Reservation { run: Some("one".to_owned()), ..wish("board-0001", 100) };
     let lease = gateway.reserve(&client(), run).await.unwrap();
-    gateway.break_lease(&admin(), "board-0001").unwrap();
+    gateway.break_lease(&admin(), "board-0001").await.unwrap();
     let named = format!("lease:{}", lease.id);
     let told = call_as(&gateway, &client(), "press", &named).await.unwrap_err();
     assert!(told.message.contains("`person` took"), "{told}");
@@ -324,7 +327,7 @@ async fn a_lease_that_was_broken_is_told_to_the_run_that_had_it_and_to_the_user_
     let gateway = self::gateway();
     phone(&gateway, Manner::Echo);
     press(&gateway, &client()).await.unwrap();
-    gateway.break_lease(&admin(), "board-0001").unwrap();
+    gateway.break_lease(&admin(), "board-0001").await.unwrap();
     assert!(press(&gateway, &client()).await.unwrap_err().message.contains("`person` took"));
 }
 

@@ -1,5 +1,6 @@
 //! `sinew doctor`: what is wrong, and how to fix it.
 
+mod cluster;
 mod start;
 
 use std::fs;
@@ -71,6 +72,9 @@ pub async fn run(args: DoctorArgs, printer: Printer) -> Result<(), CliError> {
     // A file that cannot be read says nothing about addresses, certificate and services.
     if let Some(config) = &setup.config {
         checks.extend(configured(config, &setup, &place, running.as_ref()).await);
+        if let Some(config) = &config.cluster {
+            checks.extend(cluster::check(config, running.as_ref(), &args.reach).await);
+        }
         checks.extend(known.iter().flat_map(|known| relayed_names(&config.relay, &known.devices)));
     }
     checks.push(adb().await);
