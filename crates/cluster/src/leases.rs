@@ -15,8 +15,9 @@ use crate::serve::{DOOR, answer, principal};
 
 /// How long an answer may take beyond the time that the wish itself waits.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The longest that a wish of another node waits, and that a lease may last: a day, as for people.
+/// The longest that a wish of another node waits: longer than any that its own node lets through.
 const MAX_WAIT: Duration = Duration::from_secs(60);
+/// The longest lease that another node can ask for: a day, as for people.
 const MAX_TIME: Duration = Duration::from_secs(86_400);
 
 /// The leases of the other nodes, for the gateway of this one.

@@ -19,9 +19,9 @@ use crate::records::parse_hash;
 pub(crate) const DOOR: &str = "cluster";
 /// Calls from other nodes at once; further ones are refused as busy.
 const MAX_CALLS: usize = 10_000;
-/// Reports of a call that wait to be sent. Where NATS is slower than the device, progress and log messages are left out;
-/// the last places are kept for what must arrive.
+/// Reports of a call that wait to be sent. Where NATS is slower than the device, progress and log messages are left out.
 const WAITING_REPORTS: usize = 256;
+/// The last places are kept for questions and turns, which must arrive.
 const KEPT_PLACES: usize = 32;
 
 /// Calls from other nodes that are under way, by node and id.

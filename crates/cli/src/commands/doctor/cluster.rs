@@ -15,7 +15,6 @@ use crate::terminal::clean;
 const NAME: &str = "cluster";
 /// Longer than any connection takes that comes to something.
 const PATIENCE: Duration = Duration::from_secs(5);
-const NATS_PORT: u16 = 4222;
 
 pub(super) async fn check(
     config: &ClusterConfig,
@@ -40,7 +39,7 @@ async fn reachable(nats: &str) -> Vec<DoctorCheck> {
         let address = server.split_once("://").map_or(server, |(_, address)| address);
         let address = address.rsplit_once('@').map_or(address, |(_, address)| address);
         let has_port = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let address = if has_port { address.to_owned() } else { format!("{address}:{NATS_PORT}") };
+        let address = if has_port { address.to_owned() } else { format!("{address}:4222") };
         match tokio::time::timeout(PATIENCE, TcpStream::connect(&address)).await {
             Ok(Ok(_)) => return vec![DoctorCheck::ok(NAME, format!("NATS answers at {address}"))],
             Ok(Err(error)) => failure = format!("{address}: {error}"),
