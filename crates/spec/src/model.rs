@@ -248,9 +248,24 @@ pub(crate) fn no_arguments() -> Value {
 /// The error codes that a text lists: at the start of an item, a table row or a line, in code or bold type, or by
 /// themselves before a colon or a dash if they are written as codes are.
 pub(crate) fn error_codes(text: &str) -> Vec<String> {
-    const FIELDS: &[&str] =
-        &["error", "error_type", "error_message", "error_details", "status", "error_code", "message", "code", "note", "todo", "tbd", "fixme", "warning",
-        "json", "http", "api"];
+    const FIELDS: &[&str] = &[
+        "error",
+        "error_type",
+        "error_message",
+        "error_details",
+        "status",
+        "error_code",
+        "message",
+        "code",
+        "note",
+        "todo",
+        "tbd",
+        "fixme",
+        "warning",
+        "json",
+        "http",
+        "api",
+    ];
     let code = |line: &str| {
         let line = line.trim_start();
         let body = line.trim_start_matches(|c: char| c.is_whitespace() || "-*+|>".contains(c));
@@ -307,7 +322,9 @@ fn read_idempotency(text: &str) -> Option<Idempotent> {
     let stated = plain.lines().find_map(|line| {
         let line = line.trim_start_matches(['-', ' ', '+', '>']);
         let line = line.strip_prefix("is ").unwrap_or(line);
-        line.strip_prefix("idempotent?").or_else(|| line.strip_prefix("idempotent")).map(|rest| rest.trim_start_matches([':', ' ', '-', '–', '—']).to_owned())
+        line.strip_prefix("idempotent?")
+            .or_else(|| line.strip_prefix("idempotent"))
+            .map(|rest| rest.trim_start_matches([':', ' ', '-', '–', '—']).to_owned())
     });
     let answer = stated.unwrap_or_else(|| plain.trim().to_owned());
     let word = answer.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
@@ -330,15 +347,29 @@ fn read_idempotency(text: &str) -> Option<Idempotent> {
         | "varies" => Some(Idempotent::Sometimes),
         "generally" | "typically" if answer.contains(" no") => Some(Idempotent::No),
         "generally" | "typically" => Some(Idempotent::Sometimes),
-        _ if ["not idempotent", "isn't idempotent", "non-idempotent", "nonidempotent", "not be retried", "unsafe to retry"]
-            .iter()
-            .any(|says| plain.contains(says)) =>
+        _ if [
+            "not idempotent",
+            "isn't idempotent",
+            "non-idempotent",
+            "nonidempotent",
+            "not be retried",
+            "unsafe to retry",
+        ]
+        .iter()
+        .any(|says| plain.contains(says)) =>
         {
             Some(Idempotent::No)
         }
-        _ if ["safe to retry", "safely retried", "safe to repeat", "safe to call again", "safely be retried", "safely be repeated"]
-            .iter()
-            .any(|says| plain.contains(says)) =>
+        _ if [
+            "safe to retry",
+            "safely retried",
+            "safe to repeat",
+            "safe to call again",
+            "safely be retried",
+            "safely be repeated",
+        ]
+        .iter()
+        .any(|says| plain.contains(says)) =>
         {
             Some(Idempotent::Yes)
         }

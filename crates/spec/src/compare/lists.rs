@@ -53,8 +53,7 @@ fn pair<'a>(old: OutlineNode<'_>, new: OutlineNode<'_>) -> Option<SubjectPair<'a
     if old.text() == new.text() {
         return Some(None);
     }
-    let (one, two) =
-        if old.refers() || new.refers() { wholes(old, new)? } else { differing(old, new, entry_part)? };
+    let (one, two) = if old.refers() || new.refers() { wholes(old, new)? } else { differing(old, new, entry_part)? };
     Some(Some((subject(Some(one))?, subject(Some(two))?)))
 }
 

@@ -202,10 +202,16 @@ fn renamed<'a>(old: &'a Value, new: &'a Value) -> HashMap<&'a str, &'a str> {
     let (Some(one), Some(two)) = (crate::model::properties(old), crate::model::properties(new)) else {
         return HashMap::new();
     };
-    let went: Vec<(&str, &Value)> =
-        one.iter().filter(|(name, _)| member(two, name).is_none()).map(|(name, schema)| (name.as_str(), schema)).collect();
-    let came: Vec<(&str, &Value)> =
-        two.iter().filter(|(name, _)| member(one, name).is_none()).map(|(name, schema)| (name.as_str(), schema)).collect();
+    let went: Vec<(&str, &Value)> = one
+        .iter()
+        .filter(|(name, _)| member(two, name).is_none())
+        .map(|(name, schema)| (name.as_str(), schema))
+        .collect();
+    let came: Vec<(&str, &Value)> = two
+        .iter()
+        .filter(|(name, _)| member(one, name).is_none())
+        .map(|(name, schema)| (name.as_str(), schema))
+        .collect();
     if let ([(from, before)], [(to, after)]) = (went.as_slice(), came.as_slice())
         && names(old).contains(from) == names(new).contains(to)
         && is_same_but_for_words(before, after)

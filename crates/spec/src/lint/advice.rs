@@ -19,8 +19,23 @@ fn split(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     for (name, property) in tool.parameters() {
         let is_switch = matches!(
             name.as_str(),
-            "operation" | "action" | "command" | "op" | "verb" | "subcommand" | "mode" | "method" | "cmd" | "task"
-                | "function" | "action_type" | "operation_type" | "op_type" | "sub_command" | "actionType" | "operationType"
+            "operation"
+                | "action"
+                | "command"
+                | "op"
+                | "verb"
+                | "subcommand"
+                | "mode"
+                | "method"
+                | "cmd"
+                | "task"
+                | "function"
+                | "action_type"
+                | "operation_type"
+                | "op_type"
+                | "sub_command"
+                | "actionType"
+                | "operationType"
         );
         let choices = choices(property);
         let verbs = choices.iter().filter(|choice| is_verb(choice)).count();
@@ -141,8 +156,9 @@ fn promised(name: &str, description: &str) -> Option<&'static str> {
 
 /// `created_at` and `expires_at`, not `look_at`.
 fn is_done_at(name: &str) -> bool {
-    const TIMES: &[&str] =
-        &["expires", "starts", "start", "ends", "end", "begins", "sent", "run", "runs", "due", "seen", "built", "valid"];
+    const TIMES: &[&str] = &[
+        "expires", "starts", "start", "ends", "end", "begins", "sent", "run", "runs", "due", "seen", "built", "valid",
+    ];
     let done = name.strip_suffix("_at").and_then(|before| before.rsplit(['_', '-']).next()).unwrap_or_default();
     done.ends_with("ed") || TIMES.contains(&done)
 }

@@ -150,17 +150,15 @@ mod tests {
 
     #[test]
     fn a_description_must_say_more_than_the_name() {
-        for (name, text) in
-            [
-                ("read_file", ""),
-                ("read_file", "Read file."),
-                ("read_file", "This tool reads files."),
-                ("read_file", "A tool for reading a file. A tool for reading files."),
-                ("delete_note", "Deletes the notes; deleting of a note."),
-                ("x", "A tool for things"),
-                ("x", "Sends mail"),
-            ]
-        {
+        for (name, text) in [
+            ("read_file", ""),
+            ("read_file", "Read file."),
+            ("read_file", "This tool reads files."),
+            ("read_file", "A tool for reading a file. A tool for reading files."),
+            ("delete_note", "Deletes the notes; deleting of a note."),
+            ("x", "A tool for things"),
+            ("x", "Sends mail"),
+        ] {
             assert!(vague(name, text).is_some(), "{text}");
         }
         for (name, text) in [

@@ -103,7 +103,13 @@ fn is_picture(c: char) -> bool {
 /// Opening tags of elements that no reader sees.
 fn unseen_elements(text: &str) -> impl Iterator<Item = Span> + '_ {
     const STYLES: [&str; 8] = [
-        "display:none", "visibility:hidden", "font-size:0", "opacity:0;", "opacity:0\"", "color:white", "color:#fff",
+        "display:none",
+        "visibility:hidden",
+        "font-size:0",
+        "opacity:0;",
+        "opacity:0\"",
+        "color:white",
+        "color:#fff",
         "color:transparent",
     ];
     text.match_indices('<').filter_map(|(at, _)| {
@@ -113,7 +119,8 @@ fn unseen_elements(text: &str) -> impl Iterator<Item = Span> + '_ {
             return None;
         }
         let plain: String = tag.to_lowercase().replace('\'', "\"").split_whitespace().collect();
-        let has_word = tag.split(|c: char| c.is_whitespace() || c == '=').skip(1).any(|word| word.eq_ignore_ascii_case("hidden"));
+        let has_word =
+            tag.split(|c: char| c.is_whitespace() || c == '=').skip(1).any(|word| word.eq_ignore_ascii_case("hidden"));
         let line = text[..at].rsplit('\n').next().unwrap_or_default();
         let is_code = line.matches('`').count() % 2 == 1;
         let is_unseen = has_word || plain.contains("style=") && STYLES.iter().any(|style| plain.contains(style));
@@ -214,15 +221,27 @@ mod tests {
         ] {
             assert_eq!(unseen_elements(text).count(), 1, "{text}");
         }
-        for text in ["<td style=\"color:red\">", "<p>hidden</p>", "a < b hidden >", "<img alt=\"hidden door\">", "<i style='opacity:0.5'>"] {
+        for text in [
+            "<td style=\"color:red\">",
+            "<p>hidden</p>",
+            "a < b hidden >",
+            "<img alt=\"hidden door\">",
+            "<i style='opacity:0.5'>",
+        ] {
             assert_eq!(unseen_elements(text).count(), 0, "{text}");
         }
     }
 
     #[test]
     fn joiners_and_selectors_of_real_writing_are_left_alone() {
-        for text in ["🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f} a\tb\r\n\u{c}", "👩‍👩‍👧 ❤️ 🗂️ 1️⃣", "می‌خواهم", "क्‍ष", "日本語 עברית العربية", "葛\u{e0100}"]
-        {
+        for text in [
+            "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f} a\tb\r\n\u{c}",
+            "👩‍👩‍👧 ❤️ 🗂️ 1️⃣",
+            "می‌خواهم",
+            "क्‍ष",
+            "日本語 עברית العربية",
+            "葛\u{e0100}",
+        ] {
             assert_eq!(characters(text).count(), 0, "{text:?}");
         }
         assert_eq!(json_escapes("\\\\u200b \\u00e9 \\u").count(), 0);

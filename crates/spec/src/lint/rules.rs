@@ -96,8 +96,8 @@ Reads a file."#,
         }
         HIDDEN_TEXT {
             severity: Warning, fixable: false,
-            title: "No invisible characters change what is read",
-            why: "Characters that reverse text or have no width make people and models read different text. Letters of right-to-left scripts are fine; invisible control characters are not.",
+            title: "Nothing invisible changes what is read",
+            why: "Characters that reverse text or have no width make people and models read different text. Letters of right-to-left scripts are fine; invisible control characters and elements of HTML that are not shown are not.",
             bad: r#"`read\u202Efile`"#,
             good: r#"`read_file`"#,
         }
@@ -282,7 +282,7 @@ with "max_lines": {"type": "integer"}"#,
         PARAMETER_DESCRIPTION {
             severity: Error, fixable: false,
             title: "Every parameter is described",
-            why: "Models need the meaning, the unit and the allowed values.",
+            why: "Models need the meaning, the unit and the allowed values. A name that is only required is not described either.",
             bad: r#"| `timeout` | `integer` | No | — | `30` |"#,
             good: r#"| `timeout` | `integer` | No | Seconds to wait for an answer, 1 to 600. | `30` |"#,
         }
@@ -310,7 +310,7 @@ with "max_lines": {"type": "integer"}"#,
         ARRAY_ITEMS {
             severity: Warning, fixable: false,
             title: "An array describes its items",
-            why: "Without `items` a caller has to guess, and anything is accepted.",
+            why: "Without `items`, or with `items` that accept everything, a caller has to guess.",
             bad: r#""tags": {"type": "array"}"#,
             good: r#""tags": {"type": "array", "items": {"type": "string"}}"#,
         }
@@ -343,8 +343,8 @@ with "max_lines": {"type": "integer"}"#,
         }
         EXAMPLE_TYPE {
             severity: Warning, fixable: false,
-            title: "The example value in a table has the stated type",
-            why: "Callers copy the example.",
+            title: "Example values have the stated type",
+            why: "Callers copy the example. Examples and defaults in a schema are checked too.",
             bad: r#"| `max_lines` | `integer` | No | At most this many lines. | `"ten"` |"#,
             good: r#"| `max_lines` | `integer` | No | At most this many lines. | `10` |"#,
         }

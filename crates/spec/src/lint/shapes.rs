@@ -54,7 +54,11 @@ fn check_schema(reporter: &mut Reporter<'_>, source: &SchemaSource, schema: Opti
         reporter.report(rule, span, format!("{}{more} {what}", shown.join(", ")));
     }
     for (pointer, value) in missing.misfits.iter().take(SHOWN) {
-        let message = format!("the example or default {} of `{}` is refused by its own schema", clip(&value.to_string()), clip(pointer));
+        let message = format!(
+            "the example or default {} of `{}` is refused by its own schema",
+            clip(&value.to_string()),
+            clip(pointer)
+        );
         reporter.report(&rules::EXAMPLE_TYPE, source.place(pointer).unwrap_or(near), message);
     }
 }

@@ -48,10 +48,48 @@ pub(super) fn field<'a>(output: &'a Value, name: &str) -> Option<&'a Value> {
 
 /// Parts of words for what did not work.
 const FAILURES: &[&str] = &[
-    "fail", "error", "invalid", "denied", "timeout", "timed", "not_found", "notfound", "unavailable", "refused",
-    "reject", "miss", "abort", "cancel", "forbid", "unauthor", "exceed", "exhaust", "crash", "broken", "bad_", "wrong",
-    "unreachable", "offline", "unsupported", "blocked", "expired", "nok",
-    "fehl", "échec", "echec", "erreur", "fallo", "falha", "erro", "ошибка", "失败", "失敗", "错误", "錯誤", "エラー", "실패",
+    "fail",
+    "error",
+    "invalid",
+    "denied",
+    "timeout",
+    "timed",
+    "not_found",
+    "notfound",
+    "unavailable",
+    "refused",
+    "reject",
+    "miss",
+    "abort",
+    "cancel",
+    "forbid",
+    "unauthor",
+    "exceed",
+    "exhaust",
+    "crash",
+    "broken",
+    "bad_",
+    "wrong",
+    "unreachable",
+    "offline",
+    "unsupported",
+    "blocked",
+    "expired",
+    "nok",
+    "fehl",
+    "échec",
+    "echec",
+    "erreur",
+    "fallo",
+    "falha",
+    "erro",
+    "ошибка",
+    "失败",
+    "失敗",
+    "错误",
+    "錯誤",
+    "エラー",
+    "실패",
 ];
 
 pub(super) fn is_failure(word: &str) -> bool {
@@ -93,8 +131,23 @@ fn status(reporter: &mut Reporter<'_>, tool: &ToolSpecification, output: &Value)
 
 /// Words that are values of a status wherever they stand in its description.
 const STATUSES: &[&str] = &[
-    "success", "successful", "succeeded", "ok", "done", "completed", "failure", "failed", "fail", "error", "partial",
-    "pending", "running", "timeout", "cancelled", "canceled", "skipped",
+    "success",
+    "successful",
+    "succeeded",
+    "ok",
+    "done",
+    "completed",
+    "failure",
+    "failed",
+    "fail",
+    "error",
+    "partial",
+    "pending",
+    "running",
+    "timeout",
+    "cancelled",
+    "canceled",
+    "skipped",
 ];
 
 /// The values of a status, from its schema or from the words of its description.
@@ -162,4 +215,3 @@ fn error_shape(reporter: &mut Reporter<'_>, tool: &ToolSpecification, output: &V
         reporter.report(&rules::ERROR_SHAPE, tool.places.section_heading(Section::Errors), message);
     }
 }
-

@@ -78,7 +78,14 @@ fn says_so_elsewhere(line: &str) -> bool {
     ];
     /// Scripts without spaces say it in one phrase.
     const PHRASES: [&str; 8] = [
-        "没有工具", "无工具", "没有mcp工具", "不提供任何工具", "ツールはありません", "ツールはない", "도구가 없", "нет инструментов",
+        "没有工具",
+        "无工具",
+        "没有mcp工具",
+        "不提供任何工具",
+        "ツールはありません",
+        "ツールはない",
+        "도구가 없",
+        "нет инструментов",
     ];
     if PHRASES.iter().any(|phrase| line.contains(phrase)) {
         return true;

@@ -152,11 +152,15 @@ impl FieldRow {
             "yes" | "no" if text.starts_with("yes/no") || text.starts_with("no/yes") => Required::Unclear,
             "yes" | "true" | "required" | "y" if text.len() > word.len() && text.contains("if ") => Required::Sometimes,
             "yes" | "true" | "required" | "mandatory" | "y" | "x" | "must" | "ja" | "oui" | "always" => Required::Yes,
-            "sí" | "si" | "sì" | "sim" | "да" | "是" | "必填" | "必须" | "必需" | "はい" | "必須" | "예" | "필수" => Required::Yes,
+            "sí" | "si" | "sì" | "sim" | "да" | "是" | "必填" | "必须" | "必需" | "はい" | "必須" | "예" | "필수" => {
+                Required::Yes
+            }
             "obligatoire" | "obligatorio" | "obrigatório" | "pflicht" | "verplicht" | "erforderlich" => Required::Yes,
             "not" if text.starts_with("not required") => Required::No,
             "no" | "false" | "optional" | "n" | "nein" | "non" | "never" => Required::No,
-            "não" | "nee" | "нет" | "否" | "可选" | "选填" | "いいえ" | "任意" | "아니요" | "선택" => Required::No,
+            "não" | "nee" | "нет" | "否" | "可选" | "选填" | "いいえ" | "任意" | "아니요" | "선택" => {
+                Required::No
+            }
             "facultatif" | "opcional" | "opzionale" | "optioneel" | "необязательно" => Required::No,
             "conditional" | "conditionally" | "sometimes" | "depends" | "one" | "either" => Required::Sometimes,
             _ if text.starts_with(['✓', '✔', '✅', '☑', '●', '√']) || text == "1" => Required::Yes,
@@ -164,7 +168,10 @@ impl FieldRow {
             _ => Required::Unclear,
         };
         // "Optional" and "required" mean themselves in whatever column; "yes" depends on the question.
-        let names_itself = matches!(word, "required" | "mandatory" | "must" | "not" | "optional" | "必填" | "必须" | "可选" | "必須" | "任意");
+        let names_itself = matches!(
+            word,
+            "required" | "mandatory" | "must" | "not" | "optional" | "必填" | "必须" | "可选" | "必須" | "任意"
+        );
         match answer {
             Required::Yes if self.asks_optional && !names_itself => Required::No,
             Required::No if self.asks_optional && !names_itself => Required::Yes,
