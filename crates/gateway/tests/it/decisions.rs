@@ -96,7 +96,7 @@ async fn a_call_that_waits_holds_neither_the_queue_nor_a_lease_of_its_device() {
     let wish = Reservation { device: DOOR.to_owned(), time: Duration::from_secs(60), ..Reservation::default() };
     gateway.reserve(&other, wish).await.unwrap();
     assert_eq!(gateway.approval_requests().len(), 1, "it waits still");
-    assert!(gateway.release(&other, DOOR).unwrap());
+    assert!(gateway.release(&other, DOOR).await.unwrap());
     let id = gateway.approval_requests()[0].id.clone();
     decide(&gateway, &admin(), &id, ApprovalDecision::Once).unwrap();
     waits.await.unwrap().unwrap();
