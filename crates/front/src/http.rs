@@ -73,6 +73,7 @@ pub async fn run(
     // The order matters: subscriptions end with their last message, running calls end with their answers, and only
     // then are the streams closed that would never end by themselves.
     front.drain.cancel();
+    front.gateway.end_waiting();
     connections.leave.cancel();
     front.calls.close();
     stdio::calls_finished(&front).await;

@@ -574,6 +574,11 @@ impl Gateway {
         drop(self.lock().take());
     }
 
+    /// Answers the calls that wait for a person, because the gateway stops. Calls under way go on.
+    pub fn end_waiting(&self) {
+        self.inner.access.approvals.close();
+    }
+
     /// Where everything is kept, if it is.
     pub(crate) fn state_dir(&self) -> Option<PathBuf> {
         self.inner.settings.state_dir.clone()

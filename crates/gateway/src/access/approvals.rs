@@ -141,6 +141,8 @@ struct ApprovalTable {
     grants: Grants,
     /// Id, who asked and who denied; oldest first.
     denied: VecDeque<(String, String, String)>,
+    /// Whether the gateway stops, so that nobody can wait any more.
+    is_closed: bool,
 }
 
 /// What was decided and by whom; `None` as long as nobody has.
@@ -220,6 +222,7 @@ impl CallApprovals {
                     }
                     // Approved: this call takes the approval, or asks again where another took it.
                 }
+                Ok(Err(_)) if self.table().is_closed => return Err(stopping()),
                 Ok(Err(_)) => {
                     let message = "the request for approval ended before anybody decided, because the policy or the \
                                    caller's token changed; nothing was sent. Call it again";
@@ -228,6 +231,13 @@ impl CallApprovals {
                 Err(_) => return Ok(Answer::Waiting { id: id.clone() }),
             }
         }
+    }
+
+    /// Answers whoever waits, because the gateway stops.
+    pub(crate) fn close(&self) {
+        let mut table = self.table();
+        table.is_closed = true;
+        table.open.clear();
     }
 
     /// Makes an approval good again whose call was not sent.
@@ -335,6 +345,13 @@ pub(crate) fn not_waiting(id: &str) -> ToolError {
     ToolError::new(ErrorKind::UnknownResource, message)
 }
 
+/// Why a call that waited for a person is answered.
+fn stopping() -> ToolError {
+    let message = "the gateway stops, and nobody decided about this call; nothing was sent. Call it again when the gateway \
+                   runs";
+    ToolError::new(ErrorKind::ApprovalNeeded, message)
+}
+
 impl ApprovalTable {
     /// Uses an approval for this call, if there is one.
     fn spend(&mut self, binding: &Binding) -> Option<Approved> {
@@ -356,6 +373,9 @@ impl ApprovalTable {
     }
 
     fn open(&mut self, asking: &mut Asking) -> Result<(String, watch::Receiver<Decided>), ToolError> {
+        if self.is_closed {
+            return Err(stopping());
+        }
         let binding = &asking.binding;
         if let Some(open) = self.open.values().find(|open| open.asking.binding == *binding) {
             return Ok((open.asking.request.id.clone(), open.decided.subscribe()));

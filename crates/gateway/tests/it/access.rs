@@ -92,6 +92,23 @@ async fn a_person_can_say_no() {
     assert_eq!(door.count(), 0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_is_answered_when_the_gateway_stops() {
+    let gateway = gateway();
+    let door = house(&gateway);
+    let waiting = call(&gateway, UNLOCK, json!({"code": 1}));
+    let stop = async {
+        until_waiting(&gateway).await;
+        gateway.end_waiting();
+    };
+    let (answer, ()) = tokio::join!(waiting, stop);
+    let later = call(&gateway, UNLOCK, json!({"code": 2})).await;
+    for error in [answer.unwrap_err(), later.unwrap_err()] {
+        assert!(error.kind == ErrorKind::ApprovalNeeded && error.message.contains("the gateway stops"), "{error}");
+    }
+    assert_eq!((door.count(), gateway.approval_requests()), (0, vec![]));
+}
+
 async fn until_waiting(gateway: &Gateway) -> sinew_gateway::ApprovalRequest {
     while gateway.approval_requests().is_empty() {
         tokio::task::yield_now().await;
