@@ -137,7 +137,7 @@ fn check_path(path: &str) -> Result<(), &'static str> {
             return Err("is not the name of a file");
         }
     }
-    match super::is_kept(parts[0]) || path == STORE {
+    match super::is_kept(&parts[0].to_lowercase()) || path == STORE {
         true => Ok(()),
         false => Err("does not belong into a backup"),
     }
@@ -378,14 +378,19 @@ mod tests {
             ("gateway.db-wal", "does not belong"),
             ("doors.json", "does not belong"),
             ("demo/token", "does not belong"),
-            ("GATEWAY.DB", "twice"),
-            ("gateway.db/x", "file and a folder"),
+            ("GATEWAY.DB", "does not belong"),
+            ("gateway.db/x", "does not belong"),
             ("a/b/c/d/e/f/g/h/i", "too deep"),
         ] {
             let mut list = BackupManifest::new(0, 1, vec![file(STORE, b""), file("token", b"")]);
             list.files[1].path = path.to_owned();
             let refused = list.check().unwrap_err().to_string();
             assert!(refused.contains(why), "{path:?}: {refused}");
+        }
+        for (one, other, why) in [("token", "Token", "twice"), ("clients", "clients/a", "a file and a folder")] {
+            let list = BackupManifest::new(0, 1, vec![file(STORE, b""), file(one, b""), file(other, b"")]);
+            let refused = list.check().unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
         }
         let mut list = BackupManifest::new(0, 1, vec![file("token", b"")]);
         assert!(list.check().unwrap_err().to_string().contains("`gateway.db` is missing"));
