@@ -1,13 +1,11 @@
 //! Callers who leave in the middle, and phones that are unplugged in the middle: wherever that is, the phone keeps nothing.
 
-use std::path::Path;
 use std::time::Duration;
 
-use sinew_phones::adb::AdbPhone;
 use sinew_phones::control::install::{self, ApkSet};
 use sinew_phones::{PhoneDevice, Profile};
-use sinew_sim::phone::{Handset, LockScreen, PhoneClock, PhoneSetup, StockApp, shopping};
-use sinew_tool::{ErrorKind, LiveRequest, Value, json};
+use sinew_sim::phone::{Handset, LockScreen, PhoneClock, PhoneSetup, shopping};
+use sinew_tool::{ErrorKind, LiveRequest, json};
 
 use crate::common::call;
 use crate::common::virtual_adb::VirtualAdb;
@@ -42,99 +40,6 @@ async fn expect_clean(handset: &Handset, when: &str) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("{when}: {:?} stays on the phone", left_behind(handset));
-}
-
-fn device(phone: AdbPhone, apks: &Path) -> PhoneDevice<AdbPhone> {
-    PhoneDevice::new(phone, Profile::Tester).with_apks(Some(apks.to_owned()))
-}
-
-/// Ends a piece of work at each moment that it has, one after the other, until it is done before it is ended. Gives the
-/// number of moments.
-async fn end_everywhere<T>(
-    bench: &VirtualAdb,
-    ending: Ending,
-    what: &str,
-    work: impl AsyncFn(AdbPhone) -> Result<T, ErrorKind>,
-) -> u64 {
-    for moment in 0..100 {
-        let phone = bench.connected().await;
-        let halted = bench.handset.halt_after(moment);
-        let mut running = Box::pin(work(phone));
-        let is_halted = tokio::select! {
-            biased;
-            () = halted => true,
-            _ = &mut running => false,
-        };
-        if is_halted && ending == Ending::CableIsPulled {
-            bench.handset.unplug();
-            // What had said all that it says when the cable was pulled is done.
-            if let Err(kind) = running.await {
-                assert_eq!(kind, ErrorKind::DeviceLost, "{what} at moment {moment}");
-            }
-        } else {
-            drop(running);
-        }
-        bench.handset.go_on();
-        bench.handset.plug_in();
-        expect_clean(&bench.handset, &format!("{what}, {ending:?} at moment {moment}")).await;
-        if !is_halted {
-            return moment;
-        }
-    }
-    panic!("{what} has no end");
-}
-
-#[tokio::test]
-async fn whatever_is_ended_anywhere_leaves_nothing_on_the_phone() {
-    let folder = tempfile::tempdir().unwrap();
-    let apk = shopping().apk;
-    std::fs::write(folder.path().join("one.apk"), &apk).unwrap();
-    std::fs::create_dir(folder.path().join("split")).unwrap();
-    for name in ["base.apk", "config.de.apk"] {
-        std::fs::write(folder.path().join("split").join(name), &apk).unwrap();
-    }
-    let Some(bench) = bench().await else { return };
-    let calls: [(&str, Value, u64); 8] = [
-        ("install_app", json!({"file": "one.apk"}), 2),
-        ("install_app", json!({"file": "split"}), 8),
-        ("record_screen", json!({"seconds": 1, "max_side": 160}), 5),
-        ("write_file", json!({"path": "Download/a", "text": "x"}), 6),
-        ("read_file", json!({"path": "Download/readme.txt"}), 3),
-        ("list_files", json!({"path": "Download"}), 5),
-        ("get_device_status", json!({}), 2),
-        ("get_accessibility_tree", json!({}), 2),
-    ];
-    for (tool, arguments, least) in calls {
-        for ending in [Ending::CallerLeaves, Ending::CableIsPulled] {
-            let work = async |phone| {
-                let device = device(phone, folder.path());
-                call(&device, tool, arguments.clone()).await.map_err(|error| error.kind)
-            };
-            let moments = end_everywhere(&bench, ending, tool, work).await;
-            // Fewer would mean that it was not ended everywhere.
-            assert!(moments >= least, "{tool} {arguments}: {moments} moments");
-        }
-    }
-}
-
-#[tokio::test]
-async fn the_shade_is_closed_wherever_a_call_about_a_notification_ends() {
-    let Some(bench) = bench().await else { return };
-    for ending in [Ending::CallerLeaves, Ending::CableIsPulled] {
-        let title = format!("{ending:?}");
-        bench.handset.with(|machine| machine.notify(StockApp::Notes, &title, "text"));
-        let arguments = json!({"notification": title, "do": "dismiss"});
-        let work = async |phone| {
-            let device = PhoneDevice::new(phone, Profile::Tester);
-            match call(&device, "act_on_notification", arguments.clone()).await {
-                // One that was dismissed before the last call ended is no longer there.
-                Err(error) if error.kind == ErrorKind::ElementNotFound => Ok(()),
-                done => done.map(drop).map_err(|error| error.kind),
-            }
-        };
-        let moments = end_everywhere(&bench, ending, "act_on_notification", work).await;
-        assert!(moments >= 2, "{moments} moments");
-    }
 }
 
 #[tokio::test]
