@@ -11,4 +11,6 @@ mod offered;
 mod recipes;
 #[path = "../../../phones/tests/it/common/tracked.rs"]
 mod tracked;
+#[path = "../../../phones/tests/it/common/virtual_adb.rs"]
+mod virtual_adb;
 mod virtual_apps;
