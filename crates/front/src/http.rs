@@ -33,8 +33,7 @@ use crate::state::FrontState;
 use crate::upgrade::{self, UpgradeState};
 use crate::{
     Front, TlsIdentity, api, backup, cluster, decisions, leases, metrics, overview, phones, reply, rest, routines,
-    servers, sign_in,
-    stdio,
+    servers, sign_in, stdio,
 };
 
 /// A connection that sends nothing for this long is closed, whether it is slow or idle.
