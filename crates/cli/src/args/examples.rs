@@ -32,6 +32,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("people", &["sinew people", "sinew people add ada --role approver"]),
     ("people add", &["sinew people add ada --role approver"]),
     ("people remove", &["sinew people remove ada"]),
+    ("sign-ins", &["sinew sign-ins", "sinew sign-ins end SIGN_IN_ID"]),
+    ("sign-ins end", &["sinew sign-ins end SIGN_IN_ID"]),
     ("approvals", &["sinew approvals", "sinew approvals approve 3f09a1"]),
     ("approvals show", &["sinew approvals show 3f09a1"]),
     ("approvals approve", &["sinew approvals approve 3f09a1", "sinew approvals approve 3f09a1 --for 10m --as ada"]),

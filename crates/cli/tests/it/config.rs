@@ -19,7 +19,7 @@ fn a_file_is_checked_as_serve_would_read_it_and_nothing_is_opened() {
     assert!(wrong.err.contains("sinew.toml:2: unknown key `grase`; did you mean `grace`?"), "{wrong:?}");
     let secret = check("[[brokers]]\nurl = 'mqtt://b'\nusername = 'u'\npassword-file = 'missing'\n");
     assert_eq!(secret.code, 2, "{secret:?}");
-    assert!(secret.err.contains("sinew.toml:1: ") && secret.err.contains("missing"), "{secret:?}");
+    assert!(secret.err.contains("sinew.toml:4: ") && secret.err.contains("missing"), "{secret:?}");
     let gone = run(sinew(folder.path()).args(["config", "check", "/nonexistent/sinew.toml"]));
     assert_eq!(gone.code, 2, "{gone:?}");
 }

@@ -88,14 +88,14 @@ fn calls_become_a_routine_that_is_replayed_tested_and_says_what_is_wrong() {
     let act = |tool: &str, arguments: &[&str]| {
         gateway.run(&[&["call", "virtual-phone", tool][..], arguments].concat()).ok();
     };
-    act("open_app", &["app=Notes", "settle=true"]);
-    act("click_element", &[&find_ref(&gateway, "New note"), "settle=true"]);
+    act("open_app", &["app=Notes", "return=diff"]);
+    act("click_element", &[&find_ref(&gateway, "New note"), "return=diff"]);
     act("set_text", &[&find_ref(&gateway, "Title"), "text=Groceries"]);
     act("set_text", &[&find_ref(&gateway, "Write something"), "text=Lemons"]);
     gateway.run(&["call", "board-ddee01", "self.audio_speaker.set_volume", "volume=33"]).ok();
     // The first closes the keyboard.
-    act("press_back", &["settle=true"]);
-    act("press_back", &["settle=true"]);
+    act("press_back", &["return=diff"]);
+    act("press_back", &["return=diff"]);
     recording.stdin.take().expect("piped").write_all(b"\n").expect("written");
     let told = recording.wait_with_output().expect("it ends");
     assert!(String::from_utf8_lossy(&told.stdout).contains("from 10 calls"), "{told:?}");

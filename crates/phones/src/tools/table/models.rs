@@ -144,7 +144,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                     "A report with the screen after each step, as a resource.",
                     "\"html\"",
                 )
-                .only_tester(),
+                .not_compact(),
             ],
             answer: None,
             impact: ToolImpact::Acts,

@@ -18,7 +18,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             name: "get_accessibility_tree",
             description: "The whole UI tree as JSON, for programs; get_screen says the same in a few lines.",
             arguments: &[MAX_BYTES],
-            answer: Some(|| json!({"nodes": {"type": "array"}})),
+            answer: Some(|| json!({"nodes": {"type": "array", "items": {"type": "object"}}})),
             impact: ToolImpact::Reads,
             profile: Profile::Full,
             reference: Some(Reference {
