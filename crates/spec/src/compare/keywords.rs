@@ -512,7 +512,9 @@ fn contained<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, on
 
 fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
     let input = walker.role == SchemaRole::Input;
-    match (get(old, "default"), get(new, "default")) {
+    // Generators write `null` for "no default".
+    let default = |schema| get(schema, "default").filter(|value| !value.is_null());
+    match (default(old), default(new)) {
         (one, two) if one == two => {}
         (Some(one), Some(two)) => {
             let message = format!("the default changed from {} to {}", clip(&one.to_string()), clip(&two.to_string()));

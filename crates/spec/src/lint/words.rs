@@ -48,7 +48,7 @@ fn closing_marks(open: char) -> &'static str {
 /// Whether a text only says that one will be written, or points elsewhere.
 pub(super) fn is_unwritten(text: &str) -> bool {
     let plain = text.replace(['*', '_', '`'], "").to_lowercase();
-    let plain = plain.trim_matches(|c: char| c.is_whitespace() || ".:!?-–—…()[]<>{}".contains(c));
+    let plain = plain.trim_matches(|c: char| c.is_whitespace() || ".:!?-–—…()[]<>".contains(c));
     matches!(
         plain,
         "" | "tbd"

@@ -12,6 +12,7 @@ use sinew_tool::finding::Span;
 use super::{Format, join, render_html, render_markdown, render_tool};
 use crate::model::ToolSpecification;
 use crate::read::blocks::{self, Block, BlockKind};
+use crate::read::places::{self, Required};
 use crate::read::table::{Cell, Column, Row, Table};
 use crate::read::{Document, html_table, labels, names, prose, rows, schemas, types};
 
@@ -159,7 +160,7 @@ impl Printed {
     /// What a line of prose says and was not printed. A line that describes a parameter becomes a row of a table.
     fn lost_line(&self, source: &str, line: Span) -> Vec<String> {
         let said = said(line.of(source));
-        if said.is_empty() {
+        if said.is_empty() || schemas::requirement_label(source, line).is_some() {
             return Vec::new();
         }
         let own = Span::new(line.end - said.len(), line.end);
@@ -171,7 +172,7 @@ impl Printed {
             return lost;
         }
         if rows::read_inline(source, own).is_some() {
-            return self.lost_words(said);
+            return self.lost_words(rows::inline_label(said).map_or(said, |(_, listed)| listed));
         }
         // What a line says of idempotency is printed in a section of its own.
         match labels::idempotency_in(said) {
@@ -218,7 +219,9 @@ fn missing(source: &str, block: &Block, printed: &Printed) -> Vec<String> {
     match &block.kind {
         BlockKind::Heading { text, .. } => {
             let words = text.of(source);
-            let is_structure = labels::section(words).is_some() || labels::is_further(words);
+            let is_structure = labels::section(words).is_some()
+                || labels::is_further(words)
+                || schemas::requirement_label(source, *text).is_some();
             // The words of a heading belong together; single words may occur anywhere.
             let phrase = self::words(tool_words(words)).collect::<Vec<_>>().join(" ");
             if is_structure || printed.phrase.contains(&phrase) { Vec::new() } else { vec![phrase] }
@@ -245,7 +248,7 @@ fn tool_words(heading: &str) -> &str {
 /// A line without the label of its section; empty if it only says that there is nothing.
 fn said(line: &str) -> &str {
     let trimmed = line.trim();
-    if trimmed == prose::NOT_STATED || schemas::says_none(trimmed) || trimmed == schemas::SCHEMA_LABEL {
+    if trimmed == prose::NOT_STATED || schemas::says_only_none(trimmed) || trimmed == schemas::SCHEMA_LABEL {
         return "";
     }
     match labels::label(line) {
@@ -270,9 +273,16 @@ fn table_words(table: &Table) -> Vec<String> {
     let columns = table.columns().unwrap_or_default();
     let known = |index: usize| columns.get(index).is_some_and(|column| *column != Column::Other);
     let titles = table.header.cells.iter().enumerate().filter(|(index, _)| !known(*index)).map(|(_, cell)| cell);
-    let says_none =
-        |row: &&Row| !columns.is_empty() && row.cells.iter().all(|cell| cell.said().is_none_or(schemas::says_none));
+    let says_none = |row: &&Row| {
+        !columns.is_empty() && row.cells.iter().all(|cell| cell.said().is_none_or(schemas::says_only_none))
+    };
     let rows = table.rows.iter().filter(|row| !says_none(row));
-    let cells = rows.flat_map(|row| &row.cells).filter(|cell| cell.said().is_some());
+    let is_answer = |(index, cell): &(usize, &Cell)| {
+        let asks = matches!(columns.get(*index), Some(Column::Required | Column::Optional));
+        asks && cell.text.split_whitespace().count() == 1
+            && matches!(places::answer(&cell.text).0, Required::Yes | Required::No)
+    };
+    let cells = rows.flat_map(|row| row.cells.iter().enumerate().filter(|cell| !is_answer(cell)));
+    let cells = cells.map(|(_, cell)| cell).filter(|cell| cell.said().is_some());
     titles.chain(cells).map(|cell| cell.text.clone()).collect()
 }

@@ -58,7 +58,14 @@ pub(super) fn read(text: &str) -> Document {
         document.says_no_tools = lines.into_iter().find(|line| no_tools::says_no_tools(line.of(text)));
     }
     if document.says_no_tools.is_none() {
-        document.problems.extend(listed::unread(text, &blocks, &ranges, known));
+        let listed = listed::unread(text, &blocks, &ranges, known);
+        // Where names are found below it, the title of the document is no tool.
+        if !listed.is_empty() && document.tools.is_empty() {
+            let title = blocks.first().map(|block| block.span);
+            let is_title = |problem: &Problem| title.is_some_and(|title| title.contains(problem.span.start));
+            document.problems.retain(|problem| problem.rule != &rules::TOOL_UNREAD || !is_title(problem));
+        }
+        document.problems.extend(listed);
     }
     document
 }

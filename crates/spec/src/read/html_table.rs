@@ -14,6 +14,11 @@ pub(super) fn definitions(text: &str, block: Span) -> Vec<Row> {
     read(text, block, HtmlForm::Definitions)
 }
 
+/// The items of lists in a block of HTML, a row of one cell each.
+pub(super) fn items(text: &str, block: Span) -> Vec<Row> {
+    read(text, block, HtmlForm::Items)
+}
+
 /// The words of headings and of summaries of `<details>` in a block of HTML, with their places.
 pub(super) fn headings(text: &str, block: Span) -> Vec<(String, Span)> {
     let rows = read(text, block, HtmlForm::Headings).into_iter();
@@ -58,6 +63,7 @@ pub(crate) fn untagged(html: &str) -> String {
 enum HtmlForm {
     Table,
     Definitions,
+    Items,
     Headings,
 }
 
@@ -82,12 +88,14 @@ impl Reader {
             (HtmlForm::Table, "tr") => self.open_row(open),
             (HtmlForm::Table, "td" | "th") | (HtmlForm::Definitions, "dd") => self.open_cell(open, end),
             (HtmlForm::Definitions, "dt")
+            | (HtmlForm::Items, "li")
             | (HtmlForm::Headings, "summary" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6") => {
                 self.open_row(open);
                 self.open_cell(open, end);
             }
             (HtmlForm::Table, "/td" | "/th" | "/tr" | "/table" | "table") => self.close_at(open),
             (HtmlForm::Definitions, "/dt" | "/dd" | "/dl" | "dl") => self.close_at(open),
+            (HtmlForm::Items, "/li" | "/ul" | "/ol" | "ul" | "ol") => self.close_at(open),
             (HtmlForm::Headings, "/summary" | "/h1" | "/h2" | "/h3" | "/h4" | "/h5" | "/h6") => self.close_at(open),
             (_, "code" | "/code") => self.words("`"),
             _ => self.words(" "),

@@ -46,6 +46,8 @@ fn plain(words: &str) -> String {
     if let Some((before, _)) = plain.split_once("{#") {
         plain = before.to_owned();
     }
+    // Marks that only show: an escaped underscore, and a digit in a box.
+    plain = plain.replace("\\_", "_").replace("\u{fe0f}\u{20e3}", ".");
     let mut words = plain.trim_start_matches(|c: char| !(c.is_ascii() || c.is_alphanumeric()) || c == ' ').trim_end();
     if let Some(link) =
         words.strip_prefix('[').and_then(|link| link.strip_suffix(')')).filter(|link| !link.contains(' '))
@@ -83,6 +85,9 @@ fn announced(words: &str) -> Option<(Confidence, &str)> {
         None => (false, numbered.strip_prefix(['-', '–', '—', '.']).unwrap_or(numbered).trim()),
     };
     let code = prose::first_code(rest).filter(|_| is_colon || rest.starts_with('`'));
+    // `Tool: **x** (v1.2.0)`
+    let bold = rest.strip_prefix("**").and_then(|bold| bold.split_once("**")).map(|(bold, _)| bold.trim());
+    let code = code.or_else(|| bold.filter(|bold| is_name(bold)));
     let is_sure = is_colon && kind == Confidence::Explicit;
     let is_separated = is_colon || rest.len() < numbered.len();
     let name = code.or_else(|| (is_sure || is_separated && is_name(rest) && is_made_of_words(rest)).then_some(rest))?;
@@ -198,6 +203,9 @@ mod tests {
             ("[read_file](#read_file)", Some(("read_file", Confidence::Likely))),
             ("read_file {#read-file}", Some(("read_file", Confidence::Likely))),
             ("<a id=\"x\"></a>read_file", Some(("read_file", Confidence::Likely))),
+            ("read\\_file", Some(("read_file", Confidence::Likely))),
+            ("1\u{fe0f}\u{20e3} read_file", Some(("read_file", Confidence::Likely))),
+            ("Tool: **read_file** (v1.2.0)", Some(("read_file", Confidence::Explicit))),
             ("Read File (`read_file`)", Some(("read_file", Confidence::Listed))),
             ("Tool 2 - `read_file`", Some(("read_file", Confidence::Explicit))),
             ("MCP Tool: read_file", Some(("read_file", Confidence::Explicit))),

@@ -33,15 +33,19 @@ impl Piece {
 pub(super) fn prose_of(text: &str, pieces: &[Piece]) -> String {
     let mut prose = String::new();
     let mut is_apart = false;
+    // An underline that is escaped no longer ends what is above the next heading.
+    let mut is_underlined = false;
     for piece in pieces {
         if matches!(piece.kind, BlockKind::Comment) {
             is_apart = true;
             continue;
         }
         if !prose.is_empty() {
-            prose.push_str(if piece.gap || is_apart { "\n\n" } else { "\n" });
+            let ends = is_underlined && matches!(piece.kind, BlockKind::Heading { .. });
+            prose.push_str(if piece.gap || is_apart || ends { "\n\n" } else { "\n" });
         }
         is_apart = false;
+        is_underlined = piece.lines().last().is_some_and(|line| prose::is_underline(line.of(text)));
         match &piece.kind {
             BlockKind::Prose(lines) | BlockKind::Table(lines) => {
                 let lines: Vec<String> = lines.iter().map(|line| kept_line(text, *line)).collect();

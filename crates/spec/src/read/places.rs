@@ -144,38 +144,50 @@ impl FieldRow {
         }
     }
 
+    /// Whether its type is an object, or a list of them.
+    pub(crate) fn has_members(&self) -> bool {
+        let kind = self.kind.as_ref().and_then(|cell| super::types::read(&cell.text)).map(|reading| reading.schema);
+        let is_object = |schema: &serde_json::Value| schema.get("type").is_some_and(|kind| kind == "object");
+        kind.is_some_and(|schema| is_object(&schema) || schema.get("items").is_some_and(is_object))
+    }
+
     pub fn required(&self) -> Required {
         let Some(cell) = &self.required else { return Required::Unclear };
-        let text = super::prose::unmark(&cell.text).to_lowercase();
-        let word = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
-        let answer = match word {
-            "yes" | "no" if text.starts_with("yes/no") || text.starts_with("no/yes") => Required::Unclear,
-            "yes" | "true" | "required" | "y" if text.len() > word.len() && text.contains("if ") => Required::Sometimes,
-            "yes" | "true" | "required" | "mandatory" | "y" | "x" | "must" | "ja" | "oui" | "always" => Required::Yes,
-            "sí" | "si" | "sì" | "sim" | "да" | "是" | "必填" | "必须" | "必需" | "はい" | "必須" | "예" | "필수" => {
-                Required::Yes
-            }
-            "obligatoire" | "obligatorio" | "obrigatório" | "pflicht" | "verplicht" | "erforderlich" => Required::Yes,
-            "not" if text.starts_with("not required") => Required::No,
-            "no" | "false" | "optional" | "n" | "nein" | "non" | "never" => Required::No,
-            "não" | "nee" | "нет" | "否" | "可选" | "选填" | "いいえ" | "任意" | "아니요" | "선택" => {
-                Required::No
-            }
-            "facultatif" | "opcional" | "opzionale" | "optioneel" | "необязательно" => Required::No,
-            "conditional" | "conditionally" | "sometimes" | "depends" | "one" | "either" => Required::Sometimes,
-            _ if text.starts_with(['✓', '✔', '✅', '☑', '●', '√']) || text == "1" => Required::Yes,
-            _ if text.starts_with(['✗', '✘', '❌', '☐', '○']) || text == "0" => Required::No,
-            _ => Required::Unclear,
-        };
-        // "Optional" and "required" mean themselves in whatever column; "yes" depends on the question.
-        let names_itself = matches!(
-            word,
-            "required" | "mandatory" | "must" | "not" | "optional" | "必填" | "必须" | "可选" | "必須" | "任意"
-        );
+        let (answer, names_itself) = answer(&cell.text);
         match answer {
             Required::Yes if self.asks_optional && !names_itself => Required::No,
             Required::No if self.asks_optional && !names_itself => Required::Yes,
             answer => answer,
         }
     }
+}
+
+/// What a cell answers, and whether it does so whatever the question is: "optional" means itself in any column.
+pub(crate) fn answer(cell: &str) -> (Required, bool) {
+    let text = super::prose::unmark(cell).to_lowercase();
+    let word = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let answer = match word {
+        "yes" | "no" if text.starts_with("yes/no") || text.starts_with("no/yes") => Required::Unclear,
+        "yes" | "true" | "required" | "y" if text.len() > word.len() && text.contains("if ") => Required::Sometimes,
+        "yes" | "true" | "required" | "mandatory" | "y" | "x" | "must" | "ja" | "oui" | "always" => Required::Yes,
+        "sí" | "si" | "sì" | "sim" | "да" | "是" | "必填" | "必须" | "必需" | "はい" | "必須" | "예" | "필수" => {
+            Required::Yes
+        }
+        "obligatoire" | "obligatorio" | "obrigatório" | "pflicht" | "verplicht" | "erforderlich" => Required::Yes,
+        "not" if text.starts_with("not required") => Required::No,
+        "no" | "false" | "optional" | "n" | "nein" | "non" | "never" => Required::No,
+        "não" | "nee" | "нет" | "否" | "可选" | "选填" | "いいえ" | "任意" | "아니요" | "선택" => {
+            Required::No
+        }
+        "facultatif" | "opcional" | "opzionale" | "optioneel" | "необязательно" => Required::No,
+        "conditional" | "conditionally" | "sometimes" | "depends" | "one" | "either" => Required::Sometimes,
+        _ if text.starts_with(['✓', '✔', '✅', '☑', '●', '√']) || text == "1" => Required::Yes,
+        _ if text.starts_with(['✗', '✘', '❌', '☐', '○']) || text == "0" => Required::No,
+        _ => Required::Unclear,
+    };
+    let names_itself = matches!(
+        word,
+        "required" | "mandatory" | "must" | "not" | "optional" | "必填" | "必须" | "可选" | "必須" | "任意"
+    );
+    (answer, names_itself)
 }

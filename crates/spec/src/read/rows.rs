@@ -37,7 +37,14 @@ pub(crate) fn read(row: table::Row, columns: &[Column]) -> Option<FieldRow> {
 /// `- **target** — string: Path`, ``- `target`: string, the path``.
 pub(crate) fn read_bullet(text: &str, line: Span) -> Option<FieldRow> {
     let words = line.of(text);
-    let (name, rest) = bullet_name(bulleted(words.trim_start())?)?;
+    let item = bulleted(words.trim_start())?;
+    let (name, rest) = bullet_name(item)?;
+    // `- Type: string` describes the parameter above it; `- `type`: string` is one.
+    let is_attribute =
+        matches!(name, "Type" | "Required" | "Optional" | "Default" | "Description" | "Example" | "Format");
+    if is_attribute && !item.starts_with('`') {
+        return None;
+    }
     described(text, line, name, rest)
 }
 
@@ -81,6 +88,15 @@ pub(crate) fn read_html_definition(text: &str, row: table::Row) -> Option<FieldR
         ..FieldRow::named(name, row.span)
     });
     found.name_span = term.span;
+    Some(found)
+}
+
+/// An item of a list in HTML that describes a parameter as a bullet would.
+pub(crate) fn read_html_item(text: &str, row: &table::Row) -> Option<FieldRow> {
+    let cell = row.cells.first()?;
+    let (name, rest) = bullet_name(&cell.text)?;
+    let mut found = described(text, row.span, name, rest)?;
+    found.name_span = cell.span;
     Some(found)
 }
 
@@ -260,18 +276,16 @@ pub(crate) fn from_words(words: &str) -> Option<(Value, bool)> {
 /// The schema that a table alone describes.
 pub(crate) fn from_table(table: &FieldTable) -> Value {
     let mut schema = json!({"type": "object", "properties": {}});
-    let mut required = Vec::new();
     let has_required = table.columns.is_empty()
         || [Column::Required, Column::Optional].iter().any(|column| table.columns.contains(column));
     let has_default = table.columns.contains(&Column::Default);
     for row in &table.rows {
-        let property = property_of(row);
-        let Some((parent, name)) = home_of(&mut schema, &row.name) else { continue };
-        if parent.contains_key(name) {
+        let (object, name) = home_of(&mut schema, &row.name);
+        let Some(members) = object.get_mut("properties").and_then(Value::as_object_mut) else { continue };
+        if members.contains_key(name) {
             continue;
         }
-        let nested = name != row.name;
-        parent.insert(name.to_owned(), property);
+        members.insert(name.to_owned(), property_of(row));
         let is_required = match row.required() {
             Required::Yes => true,
             Required::Unclear if !has_required && has_default => {
@@ -279,19 +293,19 @@ pub(crate) fn from_table(table: &FieldTable) -> Value {
             }
             _ => false,
         };
-        if is_required && !nested {
-            required.push(json!(row.name));
+        if is_required {
+            match object.get_mut("required").and_then(Value::as_array_mut) {
+                Some(names) => names.push(json!(name)),
+                None => object["required"] = json!([name]),
+            }
         }
-    }
-    if !required.is_empty() {
-        schema["required"] = Value::Array(required);
     }
     schema
 }
 
-/// The properties a dotted name belongs to: `runtimes.docker` is `docker` in the object `runtimes`,
+/// The object a dotted name belongs to: `runtimes.docker` is `docker` in the object `runtimes`,
 /// if a row before it described that.
-fn home_of<'a, 'b>(schema: &'a mut Value, name: &'b str) -> Option<(&'a mut Map<String, Value>, &'b str)> {
+fn home_of<'a, 'b>(schema: &'a mut Value, name: &'b str) -> (&'a mut Value, &'b str) {
     let mut node = schema;
     let mut rest = name;
     while let Some((head, tail)) = rest.split_once('.') {
@@ -309,7 +323,7 @@ fn home_of<'a, 'b>(schema: &'a mut Value, name: &'b str) -> Option<(&'a mut Map<
         }
         (node, rest) = (next, tail);
     }
-    Some((node.get_mut("properties")?.as_object_mut()?, rest))
+    (node, rest)
 }
 
 pub(crate) fn property_of(row: &FieldRow) -> Value {

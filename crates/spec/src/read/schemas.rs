@@ -90,10 +90,25 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
     let mut labelled = false;
     // In the canonical form the schema comes last; a table after it is a note.
     let mut complete = false;
+    // "Required:", in front of a table.
+    let mut asked: Option<Cell> = None;
     for piece in pieces {
         let was_labelled = std::mem::take(&mut labelled);
+        let was_asked = std::mem::take(&mut asked);
+        if let BlockKind::Heading { text: line, .. } = piece.kind {
+            asked = requirement_label(text, line);
+        } else if let [only] = piece.lines() {
+            asked = requirement_label(text, *only);
+        }
         let taken = match &piece.kind {
-            BlockKind::Table(_) | BlockKind::Html => !complete && take_table(text, piece, &mut place),
+            BlockKind::Table(_) | BlockKind::Html => {
+                let taken = !complete && take_table(text, piece, was_asked.as_ref(), &mut place);
+                // The label is part of the table now.
+                if taken && was_asked.is_some() {
+                    rest.pop();
+                }
+                taken
+            }
             BlockKind::Fence { language, body, .. } if is_json(language) => {
                 let taken = take_schema(text, *body, was_labelled, &mut place);
                 complete |= taken && was_labelled;
@@ -101,9 +116,9 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
             }
             BlockKind::Prose(lines) if lines.len() == 1 => {
                 labelled = is_label(text, lines);
-                let none = says_none(lines[0].of(text));
-                place.says_none |= none && lines[0].of(text).trim() != prose::NOT_STATED;
-                labelled || none
+                let line = lines[0].of(text);
+                place.says_none |= says_none(line) && line.trim() != prose::NOT_STATED;
+                labelled || says_only_none(line)
             }
             _ => false,
         };
@@ -120,7 +135,7 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
         take_lists(text, &mut rest, &mut place);
         // A line beside a list may be one of our own labels, which are not notes.
         let is_ours = |piece: &Piece| match piece.lines() {
-            [only] => is_label(text, &[*only]) || says_none(only.of(text)),
+            [only] => is_label(text, &[*only]) || says_only_none(only.of(text)),
             _ => false,
         };
         while let Some(index) = rest.iter().position(is_ours) {
@@ -167,8 +182,12 @@ fn is_labelled_list(text: &str, line: Span) -> bool {
 
 /// The parameters of a definition list in HTML; `None` if one of its terms is not a parameter.
 fn read_html_list(text: &str, block: Span) -> Option<Vec<FieldRow>> {
-    let terms = html_table::definitions(text, block).into_iter();
-    let rows = terms.map(|term| rows::read_html_definition(text, term)).collect::<Option<Vec<_>>>()?;
+    let terms = html_table::definitions(text, block);
+    let rows = if terms.is_empty() {
+        html_table::items(text, block).into_iter().map(|item| rows::read_html_item(text, &item)).collect()
+    } else {
+        terms.into_iter().map(|term| rows::read_html_definition(text, term)).collect::<Option<Vec<_>>>()
+    }?;
     (!rows.is_empty()).then_some(rows)
 }
 
@@ -203,42 +222,125 @@ fn is_json(language: &str) -> bool {
     matches!(word.as_str(), "" | "json" | "jsonc" | "json5" | "jsonschema" | "javascript" | "js")
 }
 
+/// Whether a line says that there is nothing to describe: "None", "It does not take any arguments."
 pub(crate) fn says_none(line: &str) -> bool {
-    let line = line.trim().trim_matches(['*', '_', '.', '(', ')']).to_lowercase();
+    let line = plain_denial(line);
+    if is_nothing(&line) {
+        return true;
+    }
+    // A sentence that goes on so describes something.
+    let goes_on = ["but", "except", "unless", "if", "when", "other", "than", "only", "optional", "mandatory"];
+    let clauses = line.split(['.', ',', ';', ':', '(', ')', '—', '–']).map(words_of);
+    line.split_whitespace().count() <= 12
+        && !words_of(&line).iter().any(|word| goes_on.contains(word))
+        && clauses.into_iter().any(|words| denies_parameters(&words))
+}
+
+/// Whether it says nothing else, so that the printed sentence can stand for it. "Currently" would be lost.
+pub(crate) fn says_only_none(line: &str) -> bool {
+    let plain = plain_denial(line);
+    let is_usual = |word: &&str| {
+        let verb = word.strip_suffix('s').unwrap_or(word);
+        [&SUBJECTS[..], &DENIALS, &TAKING, &PARAMETERS, &ENDINGS].iter().any(|list| list.contains(word))
+            || TAKING.contains(&verb)
+    };
+    is_nothing(&plain) || says_none(line) && words_of(&plain).iter().all(is_usual)
+}
+
+const SUBJECTS: [&str; 7] = ["this", "the", "tool", "it", "there", "do", "does"];
+const DENIALS: [&str; 4] = ["no", "not", "without", "none"];
+const TAKING: [&str; 12] =
+    ["any", "take", "need", "require", "accept", "have", "has", "expect", "use", "receive", "further", "additional"];
+const PARAMETERS: [&str; 8] = ["parameter", "parameters", "argument", "arguments", "input", "inputs", "params", "args"];
+const ENDINGS: [&str; 9] = ["is", "are", "required", "needed", "necessary", "expected", "accepted", "at", "all"];
+
+/// A denial, only verbs of taking and the parameters, and nothing behind them that makes them something else: "no input
+/// file".
+fn denies_parameters(words: &[&str]) -> bool {
+    let denials = words.iter().enumerate().filter(|(_, word)| DENIALS.contains(word));
+    denials.into_iter().any(|(at, _)| {
+        let behind = &words[at + 1..];
+        let taking = behind.iter().take_while(|word| TAKING.contains(word)).count();
+        let named = behind[taking..].iter().take_while(|word| PARAMETERS.contains(word)).count();
+        named > 0 && behind[taking + named..].iter().all(|word| ENDINGS.contains(word))
+    })
+}
+
+fn words_of(line: &str) -> Vec<&str> {
+    line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
+}
+
+fn plain_denial(line: &str) -> String {
+    let line = line.trim_start_matches(['-', '+', '>', ' ']).replace("n't ", " not ").replace("n’t ", " not ");
+    line.trim().trim_matches(['*', '_', '.', '(', ')', '`', '。']).to_lowercase()
+}
+
+fn is_nothing(line: &str) -> bool {
     matches!(
-        line.as_str(),
-        "this tool takes no parameters"
-            | "no parameters required"
-            | "no parameters"
-            | "takes no parameters"
-            | "no input parameters"
-            | "no input parameters required"
-            | "none"
+        line,
+        "none"
             | "none required"
-            | "no arguments"
             | "n/a"
             | "not stated"
+            | "nothing"
+            | "empty"
+            | "empty object"
+            | "an empty object"
+            | "{}"
+            | "keine"
+            | "aucun"
+            | "aucune"
+            | "ninguno"
+            | "无"
+            | "なし"
     )
 }
 
-fn take_table(text: &str, piece: &Piece, place: &mut SchemaSource) -> bool {
-    if place.table.is_some() {
+/// Takes the first table, and a later one if a label says whether its parameters are required: any other may describe
+/// the members of one of them.
+fn take_table(text: &str, piece: &Piece, asked: Option<&Cell>, place: &mut SchemaSource) -> bool {
+    if place.table.is_some() && asked.is_none() {
         return false;
     }
     let Some(table) = Table::of(text, &piece.kind, piece.span) else { return false };
     let Some(columns) = table.columns() else { return false };
-    let rows = table.rows.into_iter().filter_map(|row| rows::read(row, &columns)).collect();
-    place.table = Some(FieldTable { header: table.header.span, columns, rows });
+    let rows = table.rows.into_iter().filter_map(|row| rows::read(row, &columns));
+    let rows: Vec<FieldRow> =
+        rows.map(|row| FieldRow { required: row.required.clone().or_else(|| asked.cloned()), ..row }).collect();
+    match &mut place.table {
+        Some(first) => first.rows.extend(rows),
+        None => place.table = Some(FieldTable { header: table.header.span, columns, rows }),
+    }
     true
+}
+
+/// A line that says whether the parameters below it are required: `**Optional parameters:**`.
+pub(crate) fn requirement_label(text: &str, line: Span) -> Option<Cell> {
+    let words = line.of(text).trim_matches(['*', '_', ':', '#', '-', ' ', '：']);
+    let lower = words.to_lowercase();
+    let mut parts = lower.split_whitespace();
+    let is_answer = matches!(parts.next(), Some("required" | "optional" | "mandatory"));
+    let names_parameters = |word: &str| {
+        matches!(
+            word,
+            "parameters" | "arguments" | "inputs" | "params" | "args" | "fields" | "options" | "input" | "properties"
+        )
+    };
+    (is_answer && parts.all(names_parameters)).then(|| Cell { span: line, text: words.to_owned() })
 }
 
 /// Lists that describe parameters, where there is neither table nor schema.
 fn take_lists(text: &str, pieces: &mut Vec<Piece>, place: &mut SchemaSource) {
     let mut rows = Vec::new();
+    let mut asked = None;
     pieces.retain_mut(|piece| match &mut piece.kind {
         BlockKind::Prose(lines) => {
-            *lines = take_listed(text, std::mem::take(lines), &mut rows);
+            *lines = take_listed(text, std::mem::take(lines), &mut asked, &mut rows);
             !lines.is_empty()
+        }
+        BlockKind::Heading { text: line, .. } => {
+            asked = requirement_label(text, *line);
+            asked.is_none()
         }
         BlockKind::Html => match read_html_list(text, piece.span) {
             Some(found) => {
@@ -255,10 +357,25 @@ fn take_lists(text: &str, pieces: &mut Vec<Piece>, place: &mut SchemaSource) {
 }
 
 /// Reads the lines that describe parameters and returns the others.
-fn take_listed(text: &str, lines: Vec<Span>, rows: &mut Vec<FieldRow>) -> Vec<Span> {
+fn take_listed(text: &str, lines: Vec<Span>, asked: &mut Option<Cell>, rows: &mut Vec<FieldRow>) -> Vec<Span> {
     let mut rest: Vec<Span> = Vec::new();
+    // The bullets around a line that describe objects, and how far each is indented.
+    let mut around: Vec<(usize, String)> = Vec::new();
     for line in lines {
-        if let Some(row) = rows::read_bullet(text, line) {
+        let indent = line.of(text).len() - line.of(text).trim_start().len();
+        if let Some(label) = requirement_label(text, line) {
+            *asked = Some(label);
+        } else if let Some(mut row) = rows::read_bullet(text, line) {
+            while around.last().is_some_and(|(outer, _)| indent <= *outer) {
+                around.pop();
+            }
+            match around.last() {
+                Some((_, object)) => row.name = format!("{object}.{}", row.name),
+                None => row.required = row.required.or_else(|| asked.clone()),
+            }
+            if row.has_members() {
+                around.push((indent, row.name.clone()));
+            }
             rows.push(row);
         } else if let Some(found) = rows::read_inline(text, line) {
             rows.extend(found);
@@ -266,6 +383,10 @@ fn take_listed(text: &str, lines: Vec<Span>, rows: &mut Vec<FieldRow>) -> Vec<Sp
             rest.pop();
             rows.push(row);
         } else {
+            // Another label begins another group.
+            if line.of(text).trim_end_matches(['*', '_', ' ']).ends_with([':', '：']) {
+                *asked = None;
+            }
             rest.push(line);
         }
     }

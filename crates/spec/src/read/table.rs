@@ -1,6 +1,7 @@
 //! Tables: cells with escaped pipes and code spans, and what the columns of a header mean.
 
 use super::blocks::BlockKind;
+use super::places::{self, Required};
 use super::{html_table, prose};
 use sinew_tool::finding::Span;
 
@@ -170,34 +171,14 @@ fn is_name(text: &str) -> bool {
         && text.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
+/// Values in quotes may be types; a column of them holds examples.
 fn is_type(text: &str) -> bool {
-    super::types::read(text).is_some()
+    !text.starts_with(['"', '\'']) && super::types::read(text).is_some()
 }
 
 /// Whether a cell answers whether something is required.
 fn is_choice(text: &str) -> bool {
-    matches!(
-        text.to_lowercase().as_str(),
-        "yes"
-            | "no"
-            | "true"
-            | "false"
-            | "y"
-            | "n"
-            | "required"
-            | "optional"
-            | "mandatory"
-            | "ja"
-            | "nein"
-            | "oui"
-            | "non"
-            | "✓"
-            | "✔"
-            | "✅"
-            | "✗"
-            | "✘"
-            | "❌"
-    )
+    text.split_whitespace().count() == 1 && matches!(places::answer(text).0, Required::Yes | Required::No)
 }
 
 /// A column beside the description that is never one itself.

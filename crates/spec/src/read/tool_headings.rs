@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::blocks::{Block, BlockKind};
 use super::names::{self, Confidence};
 use super::table::Table;
-use super::{Problem, labels, schemas};
+use super::{Problem, labels, prose, schemas};
 use crate::lint::rules;
 use crate::model::Section;
 use sinew_tool::finding::Span;
@@ -47,7 +47,13 @@ pub(super) fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Ve
                 continue;
             }
             None if names::lists_tools(words.of(text)) => listed_below = Some(level),
-            _ => {}
+            _ => {
+                if let Some(name) = stated_name(text, level, words, &blocks[index + 1..]) {
+                    let start = ToolHeading { block: index, level, words, name };
+                    candidates.push((start, true, std::mem::replace(&mut shallowest, usize::MAX)));
+                    continue;
+                }
+            }
         }
         shallowest = shallowest.min(level);
     }
@@ -75,6 +81,24 @@ pub(super) fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Ve
     unread.extend(untitled);
     unread.sort_by_key(|problem| problem.span);
     (starts, unread)
+}
+
+/// The name that a section right below a heading states, whatever that heading says: "Dimming", with the sections of the
+/// standard and an invocation name among them.
+fn stated_name(text: &str, level: usize, words: Span, below: &[Block]) -> Option<String> {
+    // The title of a document names the document: printing puts one above everything.
+    if level == 1 || labels::section(words.of(text)).is_some() {
+        return None;
+    }
+    let mut sections = below.iter().enumerate().filter_map(|(index, block)| match block.kind {
+        BlockKind::Heading { level, text: words } => Some((index, level, labels::section(words.of(text)))),
+        _ => None,
+    });
+    let is_own = |(_, inner, section): &(usize, usize, Option<Section>)| *inner > level && section.is_some();
+    let (at, ..) = sections.by_ref().take_while(is_own).find(|(_, _, section)| *section == Some(Section::Name))?;
+    let BlockKind::Prose(lines) = &below.get(at + 1)?.kind else { return None };
+    let name = prose::first_code(lines.first()?.of(text))?;
+    names::tool(&format!("`{name}`")).map(|(name, _)| name)
 }
 
 /// Headings that are no names of tools, or too common a word, although parameters are described right below them.

@@ -48,6 +48,23 @@ fn read_type(text: &str, depth: usize, standard: &mut bool) -> Option<Value> {
         let schemas = parts.iter().map(|part| read_type(part, depth + 1, standard)).collect::<Option<Vec<_>>>()?;
         return Some(union(schemas));
     }
+    // A value in quotes stands for itself, unless it is the name of a type.
+    for quote in ['"', '\''] {
+        let inner = text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
+        if let Some(inner) = inner.filter(|inner| !inner.is_empty() && !inner.contains(quote)) {
+            *standard = false;
+            let of_type = plain(&inner.to_lowercase()).map(|(schema, _)| schema);
+            return Some(of_type.unwrap_or_else(|| json!({"type": "string", "enum": [inner]})));
+        }
+    }
+    if let Some(inner) = text.strip_suffix('?') {
+        *standard = false;
+        return Some(union(vec![read_type(inner, depth + 1, standard)?, json!({"type": "null"})]));
+    }
+    if let Some(inner) = text.strip_prefix("[]") {
+        *standard = false;
+        return Some(json!({"type": "array", "items": read_type(inner, depth + 1, standard)?}));
+    }
     if let Some(inner) = text.strip_suffix("[]") {
         *standard = false;
         return Some(json!({"type": "array", "items": read_type(inner, depth + 1, standard)?}));
@@ -84,16 +101,25 @@ fn plain(word: &str) -> Option<(Value, bool)> {
         "datetime" | "timestamp" | "date-time" => string("date-time"),
         "date" => string("date"),
         "url" | "uri" => string("uri"),
-        "uuid" => string("uuid"),
+        "uuid" | "uuid4" | "guid" => string("uuid"),
+        "email" => string("email"),
+        "iso date" => string("date"),
+        "binary" | "blob" => of("string", false),
         "enum" | "literal" => of("string", false),
         "integer" => of("integer", true),
-        "int" | "long" | "uint" | "int32" | "int64" | "integers" => of("integer", false),
+        "int" | "long" | "uint" | "int32" | "int64" | "uint32" | "uint64" | "integers" | "i8" | "i16" | "i32"
+        | "i64" | "u8" | "u16" | "u32" | "u64" | "usize" | "isize" | "unsigned int" | "bigint" => of("integer", false),
+        "positive integer" => Some((json!({"type": "integer", "minimum": 1}), false)),
+        "non-negative integer" | "nonnegative integer" => Some((json!({"type": "integer", "minimum": 0}), false)),
         "number" | "float" => of("number", true),
-        "double" | "decimal" | "numeric" | "real" | "numbers" | "floats" => of("number", false),
+        "double" | "decimal" | "numeric" | "real" | "numbers" | "floats" | "f32" | "f64" | "float32" | "float64"
+        | "double precision" => of("number", false),
         "boolean" => of("boolean", true),
         "bool" => of("boolean", false),
         "object" => of("object", true),
-        "dict" | "dictionary" | "map" | "mapping" | "json" | "hash" | "record" | "objects" => of("object", false),
+        "dict" | "dictionary" | "map" | "mapping" | "json" | "hash" | "record" | "objects" | "json object" => {
+            of("object", false)
+        }
         "array" => of("array", true),
         "list" | "tuple" | "set" | "sequence" | "iterable" => of("array", false),
         "null" => of("null", true),
@@ -106,7 +132,7 @@ fn plain(word: &str) -> Option<(Value, bool)> {
 
 fn generic(head: &str, inner: &str, depth: usize, standard: &mut bool) -> Option<Value> {
     match head {
-        "array" | "list" | "sequence" | "set" | "iterable" | "frozenset" => {
+        "array" | "list" | "sequence" | "set" | "iterable" | "frozenset" | "vec" | "vector" => {
             *standard &= head == "array";
             Some(json!({"type": "array", "items": read_type(inner, depth + 1, standard)?}))
         }
@@ -117,7 +143,7 @@ fn generic(head: &str, inner: &str, depth: usize, standard: &mut bool) -> Option
             let items = items.map(|part| read_type(part, depth + 1, standard)).collect::<Option<Vec<_>>>()?;
             Some(json!({"type": "array", "items": union(items)}))
         }
-        "dict" | "map" | "mapping" | "object" | "record" => {
+        "dict" | "map" | "mapping" | "object" | "record" | "hashmap" => {
             *standard &= head == "object";
             let parts = split_top(inner, ',');
             let value = parts.get(1).or(parts.first())?;
@@ -163,6 +189,17 @@ fn union(mut schemas: Vec<Value>) -> Value {
     };
     if schemas.len() == 1 {
         return schemas.remove(0);
+    }
+    // Values in quotes are the choices of one enum.
+    let choices = |schema: &Value| {
+        let listed = schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .filter(|_| schema.get("type").is_some_and(|kind| kind == "string"));
+        listed.cloned()
+    };
+    if let Some(listed) = schemas.iter().map(choices).collect::<Option<Vec<_>>>() {
+        return json!({"type": "string", "enum": listed.concat()});
     }
     match schemas.iter().map(only_type).collect::<Option<Vec<_>>>() {
         Some(types) => json!({ "type": types }),
@@ -291,6 +328,12 @@ mod tests {
             ("any", json!({}), true),
             ("string (ISO 8601)", json!({"type": "string"}), false),
             ("Optional[int]", json!({"type": ["integer", "null"]}), false),
+            ("\"string\"", json!({"type": "string"}), false),
+            ("int?", json!({"type": ["integer", "null"]}), false),
+            ("[]string", json!({"type": "array", "items": {"type": "string"}}), false),
+            ("Vec<u8>", json!({"type": "array", "items": {"type": "integer"}}), false),
+            ("`\"a\" | \"b\"`", json!({"type": "string", "enum": ["a", "b"]}), false),
+            ("'fast' or 'slow'", json!({"type": "string", "enum": ["fast", "slow"]}), false),
         ] {
             assert_eq!(read(cell), Some(TypeReading { schema, standard }), "{cell}");
         }

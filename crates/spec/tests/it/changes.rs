@@ -104,6 +104,12 @@ const PAIRS: &[(Second, &str, &str)] = &[
     (Same, r#"{"const": 1}"#, r#"{"const": 1.0}"#),
     (
         Same,
+        r#"{"type": "object", "patternProperties": {"^": {"type": "string"}}, "additionalProperties": false}"#,
+        r#"{"type": "object", "additionalProperties": {"type": "string"}}"#,
+    ),
+    (Same, r#"{"anyOf": [{"type": "string"}, {"type": "null"}], "default": null}"#, r#"{"type": ["string", "null"]}"#),
+    (
+        Same,
         r#"{"type": ["string", "null"], "enum": ["a", "b", null]}"#,
         r#"{"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}]}"#,
     ),

@@ -311,3 +311,146 @@ fn a_row_that_only_the_table_has_becomes_part_of_the_schema() {
     assert_eq!(again.tools[0].input, document.tools[0].input);
     assert!(lint::check(&again, &LintConfig::default()).iter().all(|finding| finding.rule.id != "table-schema"));
 }
+
+/// Tools and parameters of a document, in short: `dim(room!:string, level:integer)`, required ones with a mark.
+fn read(text: &str) -> Vec<String> {
+    let tool = |tool: &sinew_spec::ToolSpecification| {
+        let required = tool.to_tool();
+        let required = required.required();
+        let parameter = |(name, schema): (&String, &serde_json::Value)| {
+            let mark = if required.contains(&name.as_str()) { "!" } else { "" };
+            format!("{name}{mark}:{}", schema.get("type").and_then(serde_json::Value::as_str).unwrap_or("?"))
+        };
+        format!("{}({})", tool.name, tool.parameters().map(parameter).collect::<Vec<_>>().join(", "))
+    };
+    Document::parse(text).tools.iter().map(tool).collect()
+}
+
+#[test]
+fn parameters_in_groups_nests_and_lists_of_html_are_read_as_they_are_meant() {
+    let input = |body: &str| read(&format!("# T\n\n## Tool: `dim`\n\n### 3. Input Schema (Parameters)\n\n{body}\n"));
+    let table = |rows: &str| format!("| Name | Type | Description |\n|---|---|---|\n{rows}");
+    for (body, expected) in [
+        (
+            format!(
+                "**Required:**\n\n{}\n**Optional parameters:**\n\n{}",
+                table("| room | string | Where. |\n"),
+                table("| level | integer | Percent. |\n")
+            ),
+            "dim(room!:string, level:integer)",
+        ),
+        (
+            "Required parameters:\n- `room` (string): Where.\n\nOptional:\n- `level` (integer): Percent.".to_owned(),
+            "dim(room!:string, level:integer)",
+        ),
+        (
+            format!(
+                "#### Required\n\n{}\n#### Optional\n\n{}",
+                table("| room | string | Where. |\n"),
+                table("| level | integer | Percent. |\n")
+            ),
+            "dim(room!:string, level:integer)",
+        ),
+        (
+            "#### Required\n\n- `room` (string): Where.\n\n#### Others\n\n- `level` (integer): Percent.".to_owned(),
+            "dim(room!:string, level:integer)",
+        ),
+        (
+            "Required:\n- `room` (string): Where.\n\nThe rest:\n- `level` (integer): Percent.".to_owned(),
+            "dim(room!:string, level:integer)",
+        ),
+        // Another table describes something else.
+        (
+            format!("{}\nMembers of `room`:\n\n{}", table("| room | object | Where. |\n"), table("| x | number | Metres. |\n")),
+            "dim(room:object)",
+        ),
+        (
+            "- `room` (object, required): Where.\n  - `x` (number): Metres.\n- `level` (integer): Percent.\n  - `low` (integer): Never less."
+                .to_owned(),
+            // Inside a number there is nothing: it is only indented.
+            "dim(room!:object, level:integer, low:integer)",
+        ),
+        (
+            "<ul>\n<li><code>room</code> (string, required): Where.</li>\n<li><code>level</code> (integer): Percent.</li>\n</ul>"
+                .to_owned(),
+            "dim(room!:string, level:integer)",
+        ),
+        (
+            "| 参数 | 类型 | 必填 | 说明 |\n|---|---|---|---|\n| room | string | 是 | 房间 |\n| level | integer | 否 | 百分比 |".to_owned(),
+            "dim(room!:string, level:integer)",
+        ),
+    ] {
+        assert_eq!(input(&body), [expected], "{body}");
+    }
+    let nested = Document::parse(
+        "# T\n\n## Tool: `dim`\n\n### 3. Input Schema (Parameters)\n\n- `room` (object): Where.\n  - `x` (number, required): Metres.\n  - `y` (number): Metres.\n",
+    );
+    let room = &nested.tools[0].input["properties"]["room"];
+    assert_eq!((&room["properties"]["x"]["type"], &room["required"]), (&"number".into(), &serde_json::json!(["x"])));
+    assert_eq!(nested.tools[0].input.get("required"), None);
+}
+
+#[test]
+fn a_sentence_may_say_that_there_are_no_parameters() {
+    let known = |body: &str| {
+        let text = format!("# T\n\n## Tool: `dim`\n\n### 3. Input Schema (Parameters)\n\n{body}\n");
+        Document::parse(&text).tools[0].input_known
+    };
+    for body in [
+        "This tool does not take any parameters.",
+        "It doesn't need arguments.",
+        "No input required.",
+        "- None.",
+        "_(none)_",
+        "`{}`",
+        "Empty object.",
+        "Takes no arguments",
+        "None — this tool takes no parameters.",
+        "(This tool currently takes no input parameters.)",
+        "No parameters. Checks whether the lamp answers.",
+        "无",
+    ] {
+        assert!(known(body), "{body}");
+    }
+    for body in [
+        "No parameters other than the room.",
+        "It does not validate its parameters.",
+        "Takes the room, and optionally the level.",
+        "None of the parameters is optional.",
+        "No input file is needed.",
+        "It does not take input from other tools.",
+        "No parameter validation.",
+    ] {
+        assert!(!known(body), "{body}");
+    }
+    // What such a sentence says beyond that is kept, once.
+    let notes = |body: &str| {
+        let text = format!("# T\n\n## Tool: `dim`\n\n### 3. Input Schema (Parameters)\n\n{body}\n");
+        let printed = print::render_document("T", &Document::parse(&text));
+        assert_eq!(printed.lost, [], "{body}");
+        assert_eq!(print::render_document("T", &Document::parse(&printed.text)).text, printed.text, "{body}");
+        Document::parse(&printed.text).tools[0].input_notes.clone()
+    };
+    for body in ["This tool currently takes no parameters.", "No parameters. Checks whether the lamp answers."] {
+        assert_eq!(notes(body), body);
+    }
+    for body in ["None.", "This tool does not take any parameters.", "No inputs are required."] {
+        assert_eq!(notes(body), "", "{body}");
+    }
+}
+
+#[test]
+fn a_tool_is_known_by_its_invocation_name_under_any_heading() {
+    let sections = "### 1. Tool Purpose and Description\n\nDims a lamp.\n\n### 2. Invocation Name\n\n`dim_lamp`\n\n\
+                    ### 3. Input Schema (Parameters)\n\n- `room` (string): Where.\n";
+    assert_eq!(read(&format!("# Lamps\n\n## Dimming\n\n{sections}")), ["dim_lamp(room:string)"]);
+    assert_eq!(read(&format!("# Lamps\n\n## Tool: `dim_lamp`\n\n{sections}")), ["dim_lamp(room:string)"]);
+    let two =
+        format!("# Lamps\n\n## Dimming\n\n{sections}\n## Listing\n\n{}", sections.replace("dim_lamp", "list_lamps"));
+    assert_eq!(read(&two), ["dim_lamp(room:string)", "list_lamps(room:string)"]);
+    // Below the title alone they describe no tool that could be printed again; the remedy is reported.
+    let untitled = Document::parse(&format!("# Lamps\n\n{sections}"));
+    assert_eq!(untitled.tools.len(), 0);
+    let found = lint::check(&untitled, &LintConfig::default());
+    assert!(found.iter().any(|finding| finding.rule.id == "tool-unread"), "{found:#?}");
+}

@@ -233,6 +233,12 @@ fn scribble() -> impl Strategy<Value = String> {
     ]
 }
 
+#[test]
+fn an_underline_below_a_table_ends_the_same_when_printed() {
+    let table = "| Name | Type | Required |\n|---|---|---|\n  ===\n| a | string | Yes |\n  ===\n";
+    use_all(&Document::parse(&format!("#### sub\n{table}### 2. Invocation Name\n### 3. Input Schema (Parameters)\n")));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -16,7 +16,7 @@ fn found(text: &str) -> BTreeSet<&'static str> {
 /// What breaks the good document: the rule, what is replaced, and by what.
 const BREAKS: &[(&str, &str, &str)] = &[
     ("unfilled", "Returns the text of one file", "[Brief description of what the tool does] {{What it holds.}}"),
-    ("no-tools", "## Tool: `files.read_text`", "## Reading"),
+    ("no-tools", "## Tool: `files.read_text`", "# Reading"),
     ("tool-unread", "Tools that", "## `list_files`\n\nLists them.\n\nTools that"),
     ("field-example", "`\"import os\"`", "—"),
     (

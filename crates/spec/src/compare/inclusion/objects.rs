@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::super::rewrite::MATCHES_ALL;
 use super::numbers::counts;
 use super::statements::{Counted, Statement};
 use super::{NOTHING, Prover};
@@ -58,7 +59,7 @@ impl<'f, 'a> Members<'f, 'a> {
                 keys(within, "patternProperties").all(|pattern| unmatched.contains(&pattern)).then_some(*schema)
             }
             Statement::Pattern { pattern, schema } => {
-                (matched == Some(*pattern) || matches!(*pattern, "" | "^" | ".*" | "^.*" | "^.*$")).then_some(*schema)
+                (matched == Some(*pattern) || MATCHES_ALL.contains(pattern)).then_some(*schema)
             }
             Statement::Names(schema) => is_list(schema).then_some(&NOTHING),
             _ => None,

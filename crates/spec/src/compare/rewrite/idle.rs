@@ -49,7 +49,7 @@ pub(super) fn remove(members: &mut Keywords) {
     if members.get("uniqueItems") == Some(&Value::Bool(false)) {
         members.shift_remove("uniqueItems");
     }
-    if members.get("pattern").and_then(Value::as_str).is_some_and(|pattern| ["", "^", "$", ".*"].contains(&pattern)) {
+    if members.get("pattern").and_then(Value::as_str).is_some_and(|pattern| super::MATCHES_ALL.contains(&pattern)) {
         members.shift_remove("pattern");
     }
     for key in ["required", "allOf"] {

@@ -17,6 +17,9 @@ pub(super) use spellings::depends_on_form;
 
 type Keywords = Map<String, Value>;
 
+/// Patterns that every text matches.
+pub(super) const MATCHES_ALL: [&str; 6] = ["", "^", "$", ".*", "^.*", "^.*$"];
+
 /// Applies all rewrites until nothing changes: one may enable another.
 pub(super) fn all(mut members: Keywords) -> Value {
     if members.iter().all(|(key, value)| forms(&members, key, value) == Forms::One) {
@@ -47,6 +50,7 @@ fn once(mut members: Keywords) -> Value {
     spellings::unevaluated(&mut members);
     spellings::tuples(&mut members);
     spellings::dependencies(&mut members);
+    spellings::names(&mut members);
     idle::remove(&mut members);
     spellings::integers(&mut members);
     if members.get("not").is_some_and(is_true) {

@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::super::numbers::{divides, whole_limit};
 use super::conditions::both;
-use super::{Keywords, asserted, is_true};
+use super::{Keywords, MATCHES_ALL, asserted, is_true};
 
 /// `items` as a list, of older drafts, is `prefixItems`; what followed it is `items`.
 pub(super) fn tuples(members: &mut Keywords) {
@@ -54,6 +54,18 @@ pub(super) fn dependencies(members: &mut Keywords) {
         if !map.is_empty() {
             members.insert(key.to_owned(), Value::Object(map));
         }
+    }
+}
+
+/// A pattern that every name matches, where no member is described by its name, is `additionalProperties`.
+pub(super) fn names(members: &mut Keywords) {
+    let has_names = members.get("properties").and_then(Value::as_object).is_some_and(|names| !names.is_empty());
+    let Some(Value::Object(patterns)) = members.get("patternProperties").filter(|_| !has_names) else { return };
+    let only =
+        patterns.iter().next().filter(|(pattern, _)| patterns.len() == 1 && MATCHES_ALL.contains(&pattern.as_str()));
+    if let Some(schema) = only.map(|(_, schema)| schema.clone()) {
+        members.shift_remove("patternProperties");
+        members.insert("additionalProperties".to_owned(), schema);
     }
 }
 
