@@ -48,7 +48,9 @@ static TOOLS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
         "Devices, their state and tools. Other tools take an id or a name as `device`.",
         json!({"type": "object", "properties": {}}),
     )
-    .with_output_schema(json!({"type": "object", "properties": {"devices": {"type": "array"}}}));
+    .with_output_schema(
+        json!({"type": "object", "properties": {"devices": {"type": "array", "items": {"type": "object"}}}}),
+    );
     let events = json!({
         "type": "object",
         "properties": {
@@ -59,7 +61,7 @@ static TOOLS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
     });
     let get_device_events = Tool::new(GET_DEVICE_EVENTS, "What devices reported, oldest first.", events)
         .with_output_schema(
-            json!({"type": "object", "properties": {"events": {"type": "array"}, "next": {"type": "string"}}}),
+            json!({"type": "object", "properties": {"events": {"type": "array", "items": {"type": "object"}}, "next": {"type": "string"}}}),
         );
     let reading = [list_devices, get_device_events].map(|tool| (tool.with_hints(Hints::reading()), false));
     let repeatable = Hints { destructive: Some(false), idempotent: Some(true), ..Hints::default() };

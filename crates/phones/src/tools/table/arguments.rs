@@ -8,6 +8,16 @@ pub fn string() -> Value {
     json!({"type": "string"})
 }
 
+/// A list of texts.
+pub fn strings() -> Value {
+    json!({"type": "array", "items": string()})
+}
+
+/// A list of things with names for their parts.
+pub fn objects() -> Value {
+    json!({"type": "array", "items": {"type": "object"}})
+}
+
 pub fn number() -> Value {
     json!({"type": "number"})
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::arguments::{MAX_SIDE, boolean, string};
+use super::arguments::{MAX_SIDE, boolean, objects, string};
 use super::{DONE, SEES, ToolGroup, run};
 use crate::tools::device;
 use crate::tools::list::Profile;
@@ -54,7 +54,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                     "5",
                 ),
             ],
-            answer: Some(|| json!({"crashes": {"type": "array"}})),
+            answer: Some(|| json!({"crashes": objects()})),
             impact: ToolImpact::Reads,
             profile: Profile::Tester,
             reference: None,

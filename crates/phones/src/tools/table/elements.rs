@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::arguments::{BY, ELEMENT, MAX_BYTES, SELECTOR, TEXT, VALUE, boolean};
+use super::arguments::{BY, ELEMENT, MAX_BYTES, SELECTOR, TEXT, VALUE, boolean, objects};
 use super::{ACTS, DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::list::Profile;
 use crate::tools::reference::{Reference, by, element as element_id, with};
@@ -29,7 +29,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 ),
                 MAX_BYTES,
             ],
-            answer: Some(|| json!({"elements": {"type": "array"}})),
+            answer: Some(|| json!({"elements": objects()})),
             impact: ToolImpact::Reads,
             profile: Profile::Full,
             reference: Some(Reference {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::arguments::{MAX_BYTES, string};
+use super::arguments::{MAX_BYTES, objects, string};
 use super::{DONE, ToolGroup, run};
 use crate::tools::files;
 use crate::tools::list::Profile;
@@ -30,7 +30,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 ToolArgument::new("path", string, "The folder; the shared storage where left out.", "\"Download\""),
                 MAX_BYTES,
             ],
-            answer: Some(|| json!({"path": string(), "entries": {"type": "array"}})),
+            answer: Some(|| json!({"path": string(), "entries": objects()})),
             impact: ToolImpact::Reads,
             profile: Profile::Tester,
             reference: None,

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::arguments::{
-    BY, ELEMENT, GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, SELECTOR, TEXT, VALUE, integer, members, string,
+    BY, ELEMENT, GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, SELECTOR, TEXT, VALUE, integer, members, objects, string,
+    strings,
 };
 use super::{DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::list::Profile;
@@ -55,10 +56,10 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 json!({
                     "id": string(),
                     "className": string(),
-                    "texts": {"type": "array"},
+                    "texts": strings(),
                     "bounds": {"type": "object"},
-                    "states": {"type": "array"},
-                    "actions": {"type": "array"},
+                    "states": strings(),
+                    "actions": strings(),
                 })
             }),
             impact: ToolImpact::Reads,
@@ -242,7 +243,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 ToolArgument::new("query", string, "Only apps whose name or package contains this.", "\"note\""),
                 MAX_BYTES.not_compact(),
             ],
-            answer: Some(|| json!({"apps": {"type": "array"}})),
+            answer: Some(|| json!({"apps": objects()})),
             impact: ToolImpact::Reads,
             profile: Profile::Compact,
             reference: None,

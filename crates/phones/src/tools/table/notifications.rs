@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::arguments::{MAX_BYTES, string};
+use super::arguments::{MAX_BYTES, objects, string};
 use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::list::Profile;
 use crate::tools::notifications;
@@ -21,7 +21,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                     .hint("part of the package"),
                 MAX_BYTES,
             ],
-            answer: Some(|| json!({"notifications": {"type": "array"}})),
+            answer: Some(|| json!({"notifications": objects()})),
             impact: ToolImpact::Reads,
             profile: Profile::Full,
             reference: None,

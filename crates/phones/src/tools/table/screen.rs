@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::arguments::{GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, integer, string};
+use super::arguments::{GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, integer, objects, string};
 use super::{SEES, ToolGroup, run};
 use crate::tools::list::Profile;
 use crate::tools::read;
@@ -18,7 +18,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             name: "get_accessibility_tree",
             description: "The whole UI tree as JSON, for programs; get_screen says the same in a few lines.",
             arguments: &[MAX_BYTES],
-            answer: Some(|| json!({"nodes": {"type": "array", "items": {"type": "object"}}})),
+            answer: Some(|| json!({"nodes": objects()})),
             impact: ToolImpact::Reads,
             profile: Profile::Full,
             reference: Some(Reference {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::arguments::{boolean, string};
+use super::arguments::{boolean, objects, string};
 use super::models::APP;
 use super::{DONE, ToolGroup, run};
 use crate::tools::list::Profile;
@@ -24,7 +24,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             name: "get_app_details",
             description: "Version, install times and permissions of an installed app, and which of them are granted.",
             arguments: &[APP],
-            answer: Some(|| json!({"package": string(), "system": boolean(), "permissions": {"type": "array"}})),
+            answer: Some(|| json!({"package": string(), "system": boolean(), "permissions": objects()})),
             impact: ToolImpact::Reads,
             profile: Profile::Tester,
             reference: None,

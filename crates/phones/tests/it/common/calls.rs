@@ -33,7 +33,7 @@ pub async fn json_of(device: &dyn Device, tool: &str, arguments: Value) -> Value
     structured
 }
 
-/// The code at the REST door and the message.
+/// The code at the REST endpoint and the message.
 pub async fn failure(device: &dyn Device, tool: &str, arguments: Value) -> (i32, String) {
     let error = call(device, tool, arguments).await.expect_err("the call should fail");
     (error.kind.row().code, error.message)
