@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Packages that are zip files or documents: a Python wheel, an MCP bundle, a list of components, a registry entry.
 
-    pack.py wheel    PROGRAM OUT --version V --platform linux-x64 [--static]
+    pack.py wheel    PROGRAM OUT --version V --platform linux-x64 --server NAME [--glibc 2.36]
     pack.py mcpb     PROGRAM OUT --version V --platform linux-x64
     pack.py sbom     OUT --version V --target x86_64-unknown-linux-gnu
-    pack.py registry OUT --version V --owner OWNER [--mcpb FILE --download URL]
+    pack.py registry OUT --version V --server NAME --downloads URL [--mcpb FILE]...
     pack.py check    FILE
+    pack.py proofs   OUT --server NAME
 
 The same input gives the same bytes: files carry the time of SOURCE_DATE_EPOCH.
 """
@@ -18,17 +19,15 @@ import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import time
 import zipfile
 
 SUMMARY = "One MCP endpoint for boards, phones and apps"
 LICENSE = "MIT OR Apache-2.0"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Of each platform: the tag of a wheel that needs glibc, that of one that needs nothing, and what an MCP bundle calls it.
-PLATFORMS = {
-    "linux-x64": ("manylinux_2_36_x86_64", "manylinux2014_x86_64.musllinux_1_2_x86_64", "linux"),
-    "linux-arm64": ("manylinux_2_36_aarch64", "manylinux2014_aarch64.musllinux_1_2_aarch64", "linux"),
-}
+# Of each platform: its processor in the tag of a wheel, and what an MCP bundle calls its system.
+PLATFORMS = {"linux-x64": ("x86_64", "linux"), "linux-arm64": ("aarch64", "linux")}
 
 
 def moment():
@@ -54,13 +53,15 @@ def digest(content):
 
 def wheel(args):
     """`uvx sinew`: the program under `scripts`, where installers put what a person runs."""
-    glibc, static, _ = PLATFORMS[args.platform]
-    tag = static if args.static else glibc
+    cpu, _ = PLATFORMS[args.platform]
+    # A program that needs no C library runs beside every one.
+    tag = f"manylinux_{args.glibc.replace('.', '_')}_{cpu}" if args.glibc else f"manylinux2014_{cpu}.musllinux_1_2_{cpu}"
     info, data = f"sinew-{args.version}.dist-info", f"sinew-{args.version}.data"
     metadata = (
         f"Metadata-Version: 2.4\nName: sinew\nVersion: {args.version}\nSummary: {SUMMARY}\n"
         f"License-Expression: {LICENSE}\nLicense-File: LICENSE-APACHE\nLicense-File: LICENSE-MIT\n"
         "Requires-Python: >=3.8\nDescription-Content-Type: text/markdown\n\n"
+        f"<!-- mcp-name: {args.server} -->\n\n"
     ).encode() + (ROOT / "README.md").read_bytes()
     tags = "".join(f"Tag: py3-none-{one}\n" for one in tag.split("."))
     files = [
@@ -105,7 +106,7 @@ def bundle_manifest(version, platform):
             },
         },
         "tools_generated": True,
-        "compatibility": {"platforms": [PLATFORMS[platform][2]]},
+        "compatibility": {"platforms": [PLATFORMS[platform][1]]},
         "user_config": {
             "url": {
                 "type": "string",
@@ -181,7 +182,7 @@ def sbom(args):
 
 
 def registry(args):
-    """The entry of the MCP registry. Its name and the bundle's address are known when a release is published."""
+    """The entry of the MCP registry. Its name and the bundles' addresses are known when a release is published."""
     packages = [
         {
             "registryType": kind,
@@ -193,22 +194,22 @@ def registry(args):
         }
         for kind, hint in (("npm", "npx"), ("pypi", "uvx"))
     ]
-    if args.mcpb:
-        packages.append(
-            {
-                "registryType": "mcpb",
-                "identifier": args.download,
-                "version": args.version,
-                "fileSha256": digest(pathlib.Path(args.mcpb).read_bytes()),
-                "transport": {"type": "stdio"},
-            }
-        )
+    packages += [
+        {
+            "registryType": "mcpb",
+            "identifier": f"{args.downloads}/{pathlib.Path(bundle).name}",
+            "version": args.version,
+            "fileSha256": digest(pathlib.Path(bundle).read_bytes()),
+            "transport": {"type": "stdio"},
+        }
+        for bundle in args.mcpb
+    ]
     path = pathlib.Path(args.out) / "server.json"
     path.write_bytes(
         text(
             {
                 "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
-                "name": f"io.github.{args.owner}/sinew",
+                "name": args.server,
                 "title": "Sinew",
                 "description": SUMMARY,
                 "version": args.version,
@@ -290,26 +291,53 @@ def check(args):
     return path
 
 
+def proofs(args):
+    """The registry believes a package whose own metadata names its entry."""
+    out = pathlib.Path(args.out)
+    # The packages of platforms carry the program alone.
+    [package] = [path for path in out.glob("sinew-*.tgz") if not path.name.startswith("sinew-cli-")]
+    with tarfile.open(package) as archive:
+        manifest = json.load(archive.extractfile("package/package.json"))
+    expect(manifest["mcpName"] == args.server, f"{package.name} does not name {args.server}")
+    programs = {path.name.removesuffix(f"-{manifest['version']}.tgz") for path in out.glob("sinew-cli-*.tgz")}
+    asked = {name.replace("@sinew/", "sinew-") for name in manifest["optionalDependencies"]}
+    expect(asked == programs, f"{package.name} asks for {sorted(asked)}, and there are {sorted(programs)}")
+    for path in out.glob("*.whl"):
+        with zipfile.ZipFile(path) as archive:
+            [metadata] = [name for name in archive.namelist() if name.endswith("/METADATA")]
+            expect(f"<!-- mcp-name: {args.server} -->" in archive.read(metadata).decode(), f"{path.name} has no mcp-name")
+    for path in out.glob("*.tar.xz"):
+        with tarfile.open(path) as archive:
+            [dockerfile] = [name for name in archive.getnames() if name.endswith("/Dockerfile")]
+            label = f'LABEL io.modelcontextprotocol.server.name="{args.server}"'
+            expect(label in archive.extractfile(dockerfile).read().decode(), f"the Dockerfile in {path.name} has no label")
+    server = json.loads((out / "server.json").read_text())
+    expect(server["name"] == args.server, "server.json has another name")
+    bundles = {package["identifier"].rsplit("/", 1)[1] for package in server["packages"] if package["registryType"] == "mcpb"}
+    expect(bundles == {path.name for path in out.glob("*.mcpb")}, "server.json does not list every bundle")
+    return out
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     kinds = parser.add_subparsers(required=True)
     for function, words in (
-        (wheel, ("program", "out", "--version", "--platform", "--static")),
+        (wheel, ("program", "out", "--version", "--platform", "--server", "--glibc")),
         (mcpb, ("program", "out", "--version", "--platform")),
         (sbom, ("out", "--version", "--target")),
-        (registry, ("out", "--version", "--owner", "--mcpb", "--download")),
+        (registry, ("out", "--version", "--server", "--downloads", "--mcpb")),
         (check, ("file",)),
+        (proofs, ("out", "--server")),
     ):
         kind = kinds.add_parser(function.__name__)
         kind.set_defaults(function=function)
         for word in words:
-            if word == "--static":
-                kind.add_argument(word, action="store_true")
-            elif word == "--platform":
+            if word == "--platform":
                 kind.add_argument(word, required=True, choices=PLATFORMS)
+            elif word == "--mcpb":
+                kind.add_argument(word, action="append", default=[])
             else:
-                optional = word in ("--mcpb", "--download")
-                kind.add_argument(word, **({"required": not optional} if word.startswith("--") else {}))
+                kind.add_argument(word, **({"required": word != "--glibc"} if word.startswith("--") else {}))
     args = parser.parse_args()
     print(args.function(args))
 

@@ -8,7 +8,8 @@ let program;
 try {
   program = require.resolve(`${name}/bin/sinew`);
 } catch {
-  console.error(`error: there is no package ${name}; sinew supports linux-x64. If your platform is supported, install without --no-optional.`);
+  const supported = Object.keys(require("../package.json").optionalDependencies).map((one) => one.replace("@sinew/cli-", ""));
+  console.error(`error: there is no package ${name}; sinew supports ${supported.join(", ")}. If that is your platform, install without --no-optional.`);
   process.exit(1);
 }
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
