@@ -194,6 +194,8 @@ async fn pulling_the_cable_ends_what_runs_and_the_phone_can_come_back() {
     bench.adb(&["disconnect", &bench.serial]).await;
     let said = bench.adb(&["connect", &bench.serial]).await.0;
     assert!(said.contains("connected to"), "{said}");
+    // The server may still show the connection that ended.
+    bench.adb(&["-s", &bench.serial, "wait-for-device"]).await;
     assert_eq!(bench.shell("echo here").await, "here\n");
     bench.close().await;
 }
