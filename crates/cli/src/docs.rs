@@ -125,7 +125,7 @@ fn errors() -> String {
         "# Errors\n\n\
          Every failure of a call is one of these. `error_type` is the word in the standard failure object\n\
          (`{\"status\": \"failure\", \"error_type\": …, \"error_message\": …, \"error_details\": …}`), which travels\n\
-         in `_meta.\"sinew/error\"` and in `structuredContent` (of tools without an output schema) at `/mcp`, with the number of `/mcp/v1` as `code` among its details, in `error.data` at the REST door, and is what\n\
+         in `_meta.\"sinew/error\"` and in `structuredContent` (of tools without an output schema) at `/mcp`, with the number of `/mcp/v1` as `code` among its details, in `error.data` at the REST endpoint, and is what\n\
          the command line prints with `--output json`. A request that is refused before it became a call, for example one\n\
          that is too large, is a JSON-RPC error at `/mcp` too, with the code of `/mcp/v1` and the object in `error.data`.\n\n\
          | error_type | meaning | at `/mcp` | at `/mcp/v1` | exit code | retry | who can fix it |\n\

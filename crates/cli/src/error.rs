@@ -35,7 +35,7 @@ pub enum CliErrorKind {
     /// An argument of the command is wrong.
     Usage,
     /// `doctor` found something that keeps Sinew from working, `bench` could not measure, or `spec` or `app`
-    /// found something to complain of.
+    /// found a problem.
     ChecksFailed,
 }
 
@@ -57,7 +57,7 @@ pub const KINDS: &[(CliErrorKind, &str, u8, &str)] = &[
         CliErrorKind::ChecksFailed,
         "ChecksFailed",
         1,
-        "`doctor` found a fault, `bench` could not measure, or `spec` or `app` found something to complain of.",
+        "`doctor` found a fault, `bench` could not measure, or `spec` or `app` found a problem.",
     ),
 ];
 

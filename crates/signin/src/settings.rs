@@ -125,7 +125,7 @@ impl OAuthSettings {
         if external && self.allow.is_empty() {
             return wrong(
                 "issuer",
-                "`issuer` without `[[oauth.allow]]` lets nobody in; add for example `is = \"ada@home.example\"`",
+                "`issuer` without `[[oauth.allow]]` admits nobody; add for example `is = \"ada@home.example\"`",
             );
         }
         if !external && self.scope.is_empty() {

@@ -9,7 +9,7 @@ use sinew_tool::lenient;
 const DEVICE: &str = "{device}";
 /// Far beyond any sensible topic, and far below what MQTT allows.
 const LONGEST: usize = 256;
-/// As long as a hardware id may be at the other doors.
+/// As long as a hardware id may be at the other listeners.
 const LONGEST_ID: usize = 64;
 
 /// A topic with a place for the board's id.

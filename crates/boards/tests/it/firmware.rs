@@ -44,7 +44,7 @@ async fn firmware_is_served_over_websocket_and_mqtt_with_and_without_a_subscript
         assert_eq!(unknown.kind, ErrorKind::ActionFailed, "{unknown}");
         assert!(unknown.message.contains("no \"such\" tool"), "{unknown}");
         let said = gateway.close().await;
-        assert!(!said.iter().any(|event| matches!(event, DeviceEvent::Said(..))), "nothing to complain of");
+        assert!(!said.iter().any(|event| matches!(event, DeviceEvent::Said(..))), "no warning");
     }
 }
 

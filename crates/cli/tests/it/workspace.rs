@@ -1,4 +1,4 @@
-//! TestGateway rules that are tests: who may depend on whom, and who keeps which third party.
+//! Rules of the architecture as tests: which crate may depend on which, and which crates may use a library.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ const USES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Which crates may keep a third party, so that it can be exchanged in one room.
+/// Which crates may use a library, so that replacing it changes few of them.
 const KEEPERS: &[(&str, &[&str])] = &[
     ("rmcp", &["front"]),
     ("axum", &["front", "console"]),
@@ -81,15 +81,15 @@ const KEEPERS: &[(&str, &[&str])] = &[
     ("toml", &["compose"]),
 ];
 
-/// Ground-floor crates have no sockets, no clock, no runtime, no randomness.
-const GROUND: &[&str] = &["tool", "schema", "policy", "api", "wire", "spec", "steps", "presence"];
-const NOT_ON_THE_GROUND: &[&str] = &["tokio", "hyper", "axum", "tracing", "getrandom", "rand", "jiff", "http"];
+/// Crates of the lowest layer have no sockets, no clock, no runtime, no randomness.
+const LOWEST_LAYER: &[&str] = &["tool", "schema", "policy", "api", "wire", "spec", "steps", "presence"];
+const NOT_IN_THE_LOWEST_LAYER: &[&str] = &["tokio", "hyper", "axum", "tracing", "getrandom", "rand", "jiff", "http"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Folder, and the names of its dependencies; tests of the outer ring may use more.
+/// The name of each crate and its dependencies; its tests may use more.
 fn manifests() -> BTreeMap<String, BTreeSet<String>> {
     let folders = std::fs::read_dir(root().join("crates")).expect("there are crates");
     let read = |folder: PathBuf| {
@@ -114,7 +114,7 @@ fn crates_use_what_the_architecture_says_and_nothing_else() {
 }
 
 #[test]
-fn every_third_party_keeps_to_its_room() {
+fn every_library_is_used_only_by_the_crates_that_may() {
     for (name, dependencies) in manifests() {
         for (party, keepers) in KEEPERS {
             assert!(!dependencies.contains(*party) || keepers.contains(&name.as_str()), "{name} must not use {party}");
@@ -123,17 +123,17 @@ fn every_third_party_keeps_to_its_room() {
 }
 
 #[test]
-fn the_ground_floor_has_no_sockets_no_clock_and_no_chance() {
+fn the_lowest_layer_has_no_sockets_no_clock_and_no_chance() {
     let manifests = manifests();
-    for name in GROUND {
-        for party in NOT_ON_THE_GROUND {
+    for name in LOWEST_LAYER {
+        for party in NOT_IN_THE_LOWEST_LAYER {
             assert!(!manifests[*name].contains(*party), "{name} must not use {party}");
         }
     }
 }
 
 #[test]
-fn every_source_file_says_what_lives_in_it() {
+fn every_source_file_begins_with_what_is_in_it() {
     let mut folders = vec![root().join("crates")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -142,7 +142,7 @@ fn every_source_file_says_what_lives_in_it() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = std::fs::read_to_string(&path).expect("a text");
-                assert!(text.starts_with("//!"), "{} has no opening", path.display());
+                assert!(text.starts_with("//!"), "{} does not begin with `//!` and what is in it", path.display());
             }
         }
     }

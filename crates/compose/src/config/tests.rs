@@ -75,7 +75,7 @@ fn every_kind_of_mistake_names_its_line() {
         ("[clients]\npublic-url = 'http://a.example'\n[oauth]", 2, "over TLS only"),
         ("[clients]\npublic-url = 'https://a.example'\n[oauth]\nkeys = 'https://b/'", 4, "is about another issuer"),
         ("[clients]\npublic-url = 'https://a.example'\n[oauth]\nissuer = 'http://b/'", 4, "expected https://"),
-        ("[clients]\npublic-url = 'https://a.example'\n[oauth]\nissuer = 'https://b'", 4, "lets nobody in"),
+        ("[clients]\npublic-url = 'https://a.example'\n[oauth]\nissuer = 'https://b'", 4, "admits nobody"),
         ("[clients]\npublic-url = 'https://a.example'\n[console]\nenabled = false\n[oauth]", 5, "needs the console"),
         ("tls-cert = 'cert.pem'", 1, "needs `tls-key`"),
         ("\ntls-key = 'key.pem'", 2, "needs `tls-cert`"),

@@ -227,7 +227,7 @@ async fn only_people_with_the_role_connect_clients() {
     let tokens = tokens(&house, &approver, &id).await;
     let access = tokens["access_token"].as_str().unwrap();
     assert_eq!(list(&house, access).await.status, StatusCode::OK);
-    // Who is somebody else now lets nobody in any more.
+    // Who is somebody else now is admitted nowhere any more.
     house.person("anna", "viewer").await;
     assert_eq!(list(&house, access).await.status, StatusCode::UNAUTHORIZED);
 }

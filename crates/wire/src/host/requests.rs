@@ -202,17 +202,6 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_requests_given_up_are_remembered_and_no_more() {
-        let mut requests = Requests::new(1);
-        for _ in 0..17 {
-            requests.launch(RequestKind::Page { again: false }, Moment(0), Duration::from_micros(1));
-            requests.abandon();
-        }
-        assert!(matches!(requests.claim(1), AnswerOwner::Duplicate), "the oldest is forgotten");
-        assert!((2..=17).all(|id| matches!(requests.claim(id), AnswerOwner::Late)));
-    }
-
-    #[test]
     fn a_first_id_that_is_not_positive_is_one() {
         for first in [0, -5] {
             assert_eq!(

@@ -366,7 +366,7 @@ fn devices(devices: &[DeviceSummary]) -> Vec<DoctorCheck> {
     }
     let trials = devices.iter().filter(|device| device.admitted_by.as_deref() == Some("gateway token")).count();
     if trials > 0 {
-        let message = format!("{trials} came in with the gateway's own token");
+        let message = format!("{trials} connected with the gateway's own token");
         checks.push(DoctorCheck::note(NAME, message, "give each a token of its own: sinew token new --device ID"));
     }
     checks

@@ -113,7 +113,7 @@ fn describe(input: &mut Value, words: &[(&str, &str, &str)]) {
 
 fn failure() -> Value {
     json!({
-        "description": "The standard failure object; docs/errors.md says where each door carries it.",
+        "description": "The standard failure object; docs/errors.md says where each endpoint carries it.",
         "type": "object",
         "properties": {
             "status": {"const": "failure"},
