@@ -11,9 +11,12 @@ use crate::UnknownFields;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Devices {
     pub devices: Vec<DeviceSummary>,
-    /// How many devices fit, of which this may be one page.
+    /// How many devices fit, on all pages.
     #[serde(default)]
     pub total: usize,
+    /// `after` of the next page; missing on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// A device that the gateway knows, connected or not.

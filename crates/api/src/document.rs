@@ -96,6 +96,7 @@ fn placeholders(path: &str) -> impl Iterator<Item = Value> + '_ {
 fn in_query(parameter: &Parameter) -> Value {
     let schema = match parameter.kind {
         ParameterKind::Text => json!({"type": "string"}),
+        ParameterKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
         ParameterKind::Number => json!({"type": "integer", "minimum": 0}),
         ParameterKind::OneOf(words) => json!({"type": "string", "enum": words}),
     };

@@ -11,6 +11,7 @@ mod devices;
 mod document;
 mod health;
 mod overview;
+mod paged;
 mod people;
 mod policy;
 mod routes;
@@ -32,6 +33,7 @@ pub use health::{
     TOKEN_EXPIRED,
 };
 pub use overview::{CallMinute, FailedCall, Overview};
+pub use paged::Paged;
 pub use people::{CreatedPerson, LoginLink, NewPerson, People, Person, PersonRole, SignInEntry, SignIns};
 pub use policy::{
     ApprovalVerdict, Approvals, CheckPolicy, Covers, Decide, Effects, Explain, Explained, ExplainedRule, Grant, Grants,

@@ -168,6 +168,12 @@ pub struct ExplainedRule {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effects {
     pub tools: Vec<MarkedTool>,
+    /// How many tools fit, on all pages.
+    #[serde(default)]
+    pub total: usize,
+    /// `after` of the next page; missing on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// A tool and what it does.

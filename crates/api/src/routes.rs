@@ -62,6 +62,8 @@ pub struct Parameter {
 #[derive(Clone, Copy, Debug)]
 pub enum ParameterKind {
     Text,
+    /// May be given several times.
+    Texts,
     Number,
     OneOf(&'static [&'static str]),
 }
@@ -186,6 +188,8 @@ impl Route {
 
 const DEVICE: Parameter = parameter("device", ParameterKind::Text, "id or name of a device");
 const LIMIT: Parameter = parameter("limit", ParameterKind::Number, "how many at most");
+const PAGE: Parameter = parameter("limit", ParameterKind::Number, "how many on a page, up to 1000 (100)");
+const AFTER: Parameter = parameter("after", ParameterKind::Text, "`next` of the page before");
 
 use Access::{Admin, Client, Open};
 use Method::{Any, Delete, Get, Post};
@@ -209,10 +213,12 @@ pub const ROUTES: &[Route] = &[
     route(Operation::Devices, Get, "/api/v1/devices", Client, "the devices")
         .with(&[
             parameter("search", ParameterKind::Text, "words that its id, name, kind, key or labels contain"),
-            parameter("state", ParameterKind::Text, "`ready`, `away` or `other`"),
+            parameter("state", ParameterKind::OneOf(&["ready", "away", "other"]), "whether it can be used"),
             parameter("family", ParameterKind::Text, "`board`, `phone`, `app` or another family"),
-            parameter("after", ParameterKind::Text, "the id of the last device of the page before"),
-            LIMIT,
+            parameter("label", ParameterKind::Text, "a label that it has"),
+            parameter("id", ParameterKind::Texts, "only this device, by id or name; may be repeated"),
+            AFTER,
+            PAGE,
         ])
         .gives(body::<Devices>()),
     route(Operation::Rename, Post, "/api/v1/devices/{id}/rename", Admin, "name a device; an empty name removes it")
@@ -312,7 +318,9 @@ pub const ROUTES: &[Route] = &[
             parameter("wait_ms", ParameterKind::Number, "how long to wait for an event, up to 55000"),
         ])
         .gives(body::<Events>()),
-    route(Operation::Tokens, Get, "/api/v1/tokens", Admin, "the tokens").gives(body::<TokenList>()),
+    route(Operation::Tokens, Get, "/api/v1/tokens", Admin, "the tokens, oldest first")
+        .with(&[AFTER, PAGE])
+        .gives(body::<TokenList>()),
     route(Operation::NewToken, Post, "/api/v1/tokens", Admin, "make a token")
         .takes(body::<NewToken>())
         .gives(body::<CreatedToken>()),
@@ -345,6 +353,12 @@ pub const ROUTES: &[Route] = &[
     route(Operation::EndSignIn, Delete, "/api/v1/sign-ins/{id}", Admin, "sign a client out")
         .gives(body::<SignInEntry>()),
     route(Operation::Effects, Get, "/api/v1/policy/effects", Admin, "what each tool does, and who says so")
+        .with(&[
+            parameter("search", ParameterKind::Text, "words that the device's id or the tool's name contains"),
+            parameter("effect", ParameterKind::OneOf(&["read", "change", "danger", "unmarked"]), "what the tool does"),
+            AFTER,
+            PAGE,
+        ])
         .gives(body::<Effects>()),
     route(Operation::Explain, Post, "/api/v1/policy/explain", Admin, "what the policy says about a call")
         .takes(body::<Explain>())

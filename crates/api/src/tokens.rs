@@ -9,6 +9,12 @@ use crate::{CallResult, UnknownFields};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenList {
     pub tokens: Vec<Token>,
+    /// How many tokens there are, on all pages.
+    #[serde(default)]
+    pub total: usize,
+    /// `after` of the next page; missing on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// A token as lists show it.

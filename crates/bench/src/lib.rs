@@ -464,9 +464,8 @@ async fn ready_boards(address: SocketAddr, count: u32) -> Result<Vec<String>, Er
     let mut client = load::HttpConnection::open(address).await?;
     let patience = Instant::now() + Duration::from_secs(60);
     let ids = loop {
-        let answer: sinew_api::Devices = client.get("/api/v1/devices").await?;
         // Routines are a device of the gateway itself.
-        let ready = answer.devices.into_iter().filter(|device| device.is_ready() && device.family != "routine");
+        let ready = client.ready_devices().await?.into_iter().filter(|device| device.family != "routine");
         let ready: Vec<String> = ready.map(|device| device.id).collect();
         if ready.len() >= count as usize {
             break ready;

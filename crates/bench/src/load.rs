@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use sinew_api::{DeviceSummary, Devices, Paged};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -186,6 +187,16 @@ impl HttpConnection {
             return Err(bench_error(format!("{path}: {}", self.sample())));
         }
         serde_json::from_slice(&self.buffer[body..]).map_err(|error| bench_error(format!("{path}: {error}")))
+    }
+
+    /// All devices of the measured gateway that can be used.
+    pub(crate) async fn ready_devices(&mut self) -> Result<Vec<DeviceSummary>, Error> {
+        const PAGE: &str = "/api/v1/devices?state=ready&limit=1000";
+        let mut found: Devices = self.get(PAGE).await?;
+        while let Some(after) = found.take_next() {
+            found.append(self.get(&format!("{PAGE}&after={after}")).await?);
+        }
+        Ok(found.devices)
     }
 
     /// Sends a request and reads its answer; says where the body starts.

@@ -15,7 +15,7 @@ use rustls::CertificateError;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
-use sinew_api::{CallLine, CallRequest, CallResult, Readiness, RefusedRequest, TOKEN_EXPIRED};
+use sinew_api::{CallLine, CallRequest, CallResult, Paged, Readiness, RefusedRequest, TOKEN_EXPIRED};
 use sinew_compose::state;
 use sinew_tool::ToolError;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -28,6 +28,9 @@ use crate::fingerprint::{self, Fingerprint};
 
 /// 64 MiB: larger than any answer the gateway lets through.
 const MAX_ANSWER: usize = 64 << 20;
+
+/// Items of a page, as many as the gateway gives at once.
+const PAGE: usize = 1_000;
 
 const CALL: &str = "/api/v1/call";
 /// An answer in lines.
@@ -206,6 +209,17 @@ impl GatewayTarget {
 impl GatewayClient {
     pub async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, CliError> {
         self.send(Method::GET, path, Bytes::new()).await
+    }
+
+    /// Gets all pages of an answer.
+    pub async fn get_all<A: DeserializeOwned + Paged>(&mut self, path: &str) -> Result<A, CliError> {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let path = format!("{path}{separator}limit={PAGE}");
+        let mut whole: A = self.get(&path).await?;
+        while let Some(after) = whole.take_next() {
+            whole.append(self.get(&format!("{path}&after={}", encode(&after))).await?);
+        }
+        Ok(whole)
     }
 
     pub async fn post<A: DeserializeOwned>(&mut self, path: &str, body: &impl Serialize) -> Result<A, CliError> {
@@ -474,11 +488,44 @@ pub fn encode(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
+
     use super::*;
 
     #[test]
     fn values_are_safe_in_a_path() {
         assert_eq!(encode("küche/1?"), "k%C3%BCche%2F1%3F");
+    }
+
+    #[tokio::test]
+    async fn all_pages_of_an_answer_are_read() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = listener.local_addr().expect("an address").to_string();
+        let pages = [
+            ("/api/v1/tokens?limit=1000", json!({"tokens": [], "total": 0, "next": "1-a b"})),
+            ("/api/v1/tokens?limit=1000&after=1-a%20b", json!({"tokens": [], "total": 7})),
+        ];
+        let serve = async {
+            let (stream, _) = listener.accept().await.expect("a connection");
+            let mut stream = tokio::io::BufReader::new(stream);
+            for (path, page) in pages {
+                let mut asked = String::new();
+                while !asked.ends_with("\r\n\r\n") {
+                    stream.read_line(&mut asked).await.expect("a request");
+                }
+                assert!(asked.starts_with(&format!("GET {path} ")), "{asked}");
+                let body = page.to_string();
+                let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+                stream.write_all(answer.as_bytes()).await.expect("sent");
+            }
+        };
+        let read = async {
+            let target = GatewayTarget::of_server(&url, None, None).expect("a target");
+            let mut client = target.connect().await.expect("a connection");
+            client.get_all::<sinew_api::TokenList>("/api/v1/tokens").await.expect("all pages")
+        };
+        let (whole, ()) = tokio::join!(read, serve);
+        assert_eq!(whole.next, None);
     }
 
     #[test]

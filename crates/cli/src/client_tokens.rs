@@ -124,7 +124,7 @@ pub async fn own(target: &GatewayTarget, directory: &Path, client: &ClientName) 
 pub async fn end(target: &GatewayTarget, directory: &Path, client: &str) -> Result<bool, CliError> {
     let Some(KeptToken { label, .. }) = kept(directory, client) else { return Ok(false) };
     let label = label.unwrap_or_else(|| client.to_owned()).to_lowercase();
-    let tokens: TokenList = target.connect().await?.get("/api/v1/tokens").await?;
+    let tokens: TokenList = target.connect().await?.get_all("/api/v1/tokens").await?;
     for token in tokens.tokens.iter().filter(|token| token.role == "client" && token.label.to_lowercase() == label) {
         let path = format!("/api/v1/tokens/{}", encode(&token.id));
         let _: Token = target.connect().await?.delete(&path).await?;

@@ -116,7 +116,7 @@ function held(lease) {
 
 let leaseEnds;
 const refreshSummary = live(['devices', 'tools', 'leases'], async () => {
-  const { devices } = await get('devices', { search: id });
+  const { devices } = await get('devices', { id });
   const device = devices.find((one) => one.id === id || one.name === id);
   if (!device) {
     summary.replaceChildren(h('p', { class: 'problem' }, `No device is called ${id}.`), h('a', { href: 'devices' }, 'All devices'));

@@ -1,5 +1,5 @@
 import { ago, foreign, h, isAdmin, many, page, parameters, show, state, table } from './dom.js';
-import { get } from './gateway.js';
+import { get, items } from './gateway.js';
 import { live } from './live.js';
 
 const PAGE = 100;
@@ -47,7 +47,7 @@ function row(device) {
 }
 
 async function refresh() {
-  const { devices, total } = await get('devices', { ...wanted, limit: PAGE * pages });
+  const { found: devices, total } = await items('devices', 'devices', wanted, PAGE * pages);
   count.textContent = total === devices.length ? many(total, 'device') : `${devices.length} of ${total} devices`;
   more.hidden = devices.length >= total;
   list.replaceChildren(devices.length

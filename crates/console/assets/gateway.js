@@ -36,6 +36,16 @@ export const get = (path, values) => {
   const query = new URLSearchParams(Object.entries(values ?? {}).filter(([, value]) => value !== '' && value !== null && value !== undefined));
   return ask('GET', query.size ? `${path}?${query}` : path);
 };
+/** The first items of an answer that comes in pages, or all of them, and how many there are. */
+export async function items(path, list, values, most = Infinity) {
+  const found = [];
+  let page;
+  do {
+    page = await get(path, { ...values, limit: Math.min(1000, most - found.length), after: page?.next });
+    found.push(...page[list]);
+  } while (page.next && found.length < most);
+  return { found, total: page.total };
+}
 export const post = (path, body) => ask('POST', path, body);
 export const remove = (path) => ask('DELETE', path);
 export const call = (device, tool, args, more) => post('call', { device, tool, arguments: args, ...more });

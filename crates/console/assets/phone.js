@@ -161,7 +161,7 @@ let leaseEnds;
 /** Who has the phone to themselves, and the way to have it oneself. */
 async function showHolder() {
   if (holder.querySelector('[data-asked]')) return;
-  const { devices } = await get('devices', { search: id });
+  const { devices } = await get('devices', { id });
   const lease = devices.find((one) => one.id === id || one.name === id)?.lease;
   leaseEnds = whenOver(lease, showHolder, leaseEnds);
   const isMine = lease?.holder === ownName();

@@ -1,5 +1,5 @@
 import { action, facts, foreign, h, many, page, show, table, toolName } from './dom.js';
-import { get, post } from './gateway.js';
+import { items, post } from './gateway.js';
 import { live } from './live.js';
 
 const KINDS = { read: 'good', change: 'away', danger: 'bad', unmarked: 'warn' };
@@ -23,26 +23,22 @@ const PAGE = 50;
 let shown = PAGE;
 const anew = () => {
   shown = PAGE;
-  draw();
+  refresh();
 };
-const search = h('input', { type: 'search', oninput: anew });
+let typing;
+const search = h('input', { type: 'search', oninput() { clearTimeout(typing); typing = setTimeout(anew, 150); } });
 const kind = h('select', { onchange: anew }, h('option', { value: '' }, 'Any effect'), Object.keys(KINDS).map((one) => h('option', { value: one }, one)));
 const list = h('div', {});
-let tools = [];
 
-function draw() {
-  const wanted = search.value.toLowerCase();
-  const fitting = tools.filter((one) => (!kind.value || one.effect === kind.value) && `${one.device} ${one.tool}`.toLowerCase().includes(wanted));
-  list.replaceChildren(h('p', { class: 'quiet' }, many(fitting.length, 'tool')), fitting.length ? table('Effects', ['Device', 'Tool', 'Effect', 'Who says so', 'Guess', 'Action'], fitting.slice(0, shown).map((one) => [
+async function refresh() {
+  const { found, total } = await items('policy/effects', 'tools', { search: search.value.trim(), effect: kind.value }, shown);
+  list.replaceChildren(h('p', { class: 'quiet' }, many(total, 'tool')), found.length ? table('Effects', ['Device', 'Tool', 'Effect', 'Who says so', 'Guess', 'Action'], found.map((one) => [
     h('a', { href: page('device', { id: one.device }) }, foreign(one.device)), toolName(one.tool), word(one.effect), one.source ?? 'nobody', one.effect === 'unmarked' ? one.proposal : '',
     h('button', { type: 'button', class: 'plain', onclick() { device.value = one.device; tool.value = one.tool; device.scrollIntoView({ block: 'center' }); } }, 'Explain')])) : '',
-  fitting.length > shown ? h('button', { type: 'button', onclick() { shown += PAGE; draw(); } }, 'Show more') : '');
+  total > found.length ? h('button', { type: 'button', onclick() { shown += PAGE; refresh(); } }, 'Show more') : '');
 }
 
 effects.append(h('h2', {}, 'What each tool does'), h('div', { class: 'bar' }, h('label', {}, 'Search', search), h('label', {}, 'Effect', kind)), list);
 show(h('section', { class: 'card' }, h('h2', {}, 'What would happen to a call'), h('p', { class: 'quiet' }, 'The call is not made.'), h('form', { class: 'form', onsubmit: (event) => event.preventDefault() },
   h('div', { class: 'bar' }, h('label', {}, 'Device', device), h('label', {}, 'Tool', tool), h('label', {}, 'Name of a token', token)), h('label', {}, 'Arguments', args), h('div', { class: 'row' }, action('Explain', explain, { class: 'primary' }))), answer), effects);
-live(['tools', 'devices'], async () => {
-  ({ tools } = await get('policy/effects'));
-  draw();
-});
+live(['tools', 'devices'], refresh);

@@ -1,5 +1,5 @@
 import { action, ago, carefully, copier, foreign, h, isAdmin, show, table } from './dom.js';
-import { get, post, remove } from './gateway.js';
+import { get, items, post, remove } from './gateway.js';
 import { live } from './live.js';
 
 const list = h('section', { class: 'card' });
@@ -18,7 +18,7 @@ async function create() {
 }
 
 async function refresh() {
-  const [{ tokens }, { enabled, sign_ins: clients }] = await Promise.all([get('tokens'), get('sign-ins')]);
+  const [{ found: tokens }, { enabled, sign_ins: clients }] = await Promise.all([items('tokens', 'tokens'), get('sign-ins')]);
   list.replaceChildren(table('Tokens', ['Name', 'Role', 'Made', 'Last use', 'Expires', 'Action'], tokens.map((one) => [
     [foreign(one.label), ' ', h('span', { class: 'quiet mono' }, one.id)], one.role, one.created ? ago(one.created) : '–', one.last_use ? ago(one.last_use) : 'never',
     one.expires ? ago(one.expires) : 'never', isAdmin() && one.created ? carefully('Revoke', 'Press again to revoke', async () => { await remove(`tokens/${encodeURIComponent(one.id)}`); await refresh(); }) : ''])));

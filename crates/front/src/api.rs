@@ -16,7 +16,10 @@ use sinew_api::{
     Explain, GatewayStatus, Journal, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings, RecordJournal, Rename,
     RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
 };
-use sinew_gateway::{AuditFilter, Follow, IfTaken, Label, Principal, Request as Call, Role, Shape, Update};
+use sinew_gateway::{
+    AuditFilter, DeviceFilter, EffectFilter, Follow, IfTaken, Label, PageOf, Principal, Request as Call, Role, Shape,
+    Update,
+};
 use sinew_policy::{PolicyProblem, PolicySettings};
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::settings::Setting;
@@ -26,11 +29,14 @@ use sinew_tool::{Caller, ErrorKind, Presences, Silent, ToolError};
 use crate::body::{BodyError, RequestBody, TOO_SLOW};
 use crate::console::{Door, may_confirm};
 use crate::state::FrontState;
-use crate::wanted_devices::WantedDevices;
 use crate::{inspect, live_call, query, reply, to_api};
 
 /// Longer waits are cut to this; proxies give up on a silent connection after about a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(55);
+
+/// Items of a page, and as many as a client may ask for: about 1 MB of devices.
+const USUAL_PAGE: u64 = 100;
+const LARGEST_PAGE: u64 = 1_000;
 
 /// Whoever records asks again before it is over.
 const LONGEST_RECORDING_S: u64 = 60;
@@ -63,6 +69,16 @@ impl Query {
         self.0.iter().find(|(name, value)| name == key && !value.is_empty()).map(|(_, value)| value.as_str())
     }
 
+    /// All values of a parameter that may be repeated.
+    fn texts(&self, key: &str) -> Vec<String> {
+        self.0.iter().filter(|(name, _)| name == key).map(|(_, value)| value.clone()).collect()
+    }
+
+    /// How many items a page has.
+    fn page_size(&self) -> Result<usize, ToolError> {
+        Ok(self.number("limit")?.unwrap_or(USUAL_PAGE).clamp(1, LARGEST_PAGE) as usize)
+    }
+
     pub(crate) fn number(&self, key: &str) -> Result<Option<u64>, ToolError> {
         let parse = |text: &str| {
             let wrong = || format!("`{key}` must be a whole number of 0 or more, not `{text}`");
@@ -82,17 +98,13 @@ pub(crate) async fn devices(
     Authenticated(who): Authenticated,
     query: Query,
 ) -> Response<Body> {
-    let find = || {
-        let limit = query.number("limit")?.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        let wanted = WantedDevices::new(query.text("search"), query.text("state"), query.text("family"))?;
-        let mut devices = front.gateway.seen_by(&who).devices();
-        devices.retain(|device| wanted.has(device));
-        let total = devices.len();
-        let page =
-            devices.into_iter().skip_while(|device| query.text("after").is_some_and(|id| device.id.as_str() <= id));
-        Ok(Devices { devices: page.take(limit).map(to_api::device).collect(), total })
+    let find = async {
+        let wanted = DeviceFilter::read(|key| query.text(key))?.among(query.texts("id"));
+        let page = front.gateway.seen_by(&who).devices(wanted, query.text("after"), query.page_size()?).await?;
+        let PageOf { items, total, next } = page.map(to_api::device);
+        Ok(Devices { devices: items, total, next })
     };
-    answer(find())
+    answer(find.await)
 }
 
 pub(crate) async fn rename(
@@ -309,8 +321,13 @@ pub(crate) async fn events(
     answer(read.await)
 }
 
-pub(crate) async fn tokens(State(front): State<Arc<FrontState>>) -> Response<Body> {
-    answer(Ok(TokenList { tokens: front.gateway.tokens().list().into_iter().map(to_api::token).collect() }))
+pub(crate) async fn tokens(State(front): State<Arc<FrontState>>, query: Query) -> Response<Body> {
+    let list = || {
+        let page = front.gateway.tokens().page(query.text("after"), query.page_size()?)?;
+        let PageOf { items, total, next } = page.map(to_api::token);
+        Ok(TokenList { tokens: items, total, next })
+    };
+    answer(list())
 }
 
 pub(crate) async fn new_token(
@@ -458,8 +475,14 @@ pub(crate) async fn verify_audit(State(front): State<Arc<FrontState>>) -> Respon
 }
 
 /// What each tool does.
-pub(crate) async fn effects(State(front): State<Arc<FrontState>>) -> Response<Body> {
-    answer(Ok(Effects { tools: front.gateway.effects().into_iter().map(to_api::marked_tool).collect() }))
+pub(crate) async fn effects(State(front): State<Arc<FrontState>>, query: Query) -> Response<Body> {
+    let find = async {
+        let wanted = EffectFilter::read(|key| query.text(key))?;
+        let page = front.gateway.effects(wanted, query.text("after"), query.page_size()?).await?;
+        let PageOf { items, total, next } = page.map(to_api::marked_tool);
+        Ok(Effects { tools: items, total, next })
+    };
+    answer(find.await)
 }
 
 /// Which selectors of a policy match nothing that is known now.

@@ -66,7 +66,6 @@ mod to_api;
 mod tracked_body;
 mod translate;
 mod upgrade;
-mod wanted_devices;
 
 use std::sync::Arc;
 use std::time::Duration;

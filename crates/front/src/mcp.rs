@@ -220,7 +220,7 @@ impl ServerHandler for Mcp {
         request: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let mut result = resources::list(&self.front, &*self.who(&cx.extensions)?, request)?;
+        let mut result = resources::list(&self.front, &*self.who(&cx.extensions)?, request).await?;
         (result.ttl_ms, result.cache_scope) = cache_hints(&cx, FRESH_MS);
         Ok(result)
     }

@@ -9,7 +9,7 @@ use rmcp::model::{
     ErrorData, ListResourcesResult, PaginatedRequestParams, ReadResourceResult, Resource, ResourceContents,
 };
 use serde_json::{Value, json};
-use sinew_gateway::{CallerView, DeviceView, MAX_DEVICE_EVENTS, Principal, Shape};
+use sinew_gateway::{CallerView, DeviceFilter, DeviceView, MAX_DEVICE_EVENTS, Principal, Shape};
 use sinew_tool::{Digest, ErrorKind, Picture, ToolError};
 
 use crate::file_resources::FileUri;
@@ -64,13 +64,14 @@ pub(crate) fn unknown(uri: &str) -> ErrorData {
     error
 }
 
-pub(crate) fn list(
+pub(crate) async fn list(
     front: &FrontState,
     who: &Principal,
     request: Option<PaginatedRequestParams>,
 ) -> Result<ListResourcesResult, ErrorData> {
+    let everything = front.gateway.seen_by(who).devices(DeviceFilter::default(), None, usize::MAX).await;
+    let devices = everything.map_err(|error| translate::to_protocol_error(&error))?.items;
     let seen = front.gateway.seen_by(who);
-    let devices = seen.devices();
     let mut all: Vec<Resource> = devices.iter().flat_map(describe).collect();
     all.extend(devices.iter().flat_map(|device| pictures(&seen, device)));
     all.extend(front.fixture.iter().flat_map(|fixture| fixture.resources()));

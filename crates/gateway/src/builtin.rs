@@ -1,6 +1,6 @@
 //! The tools the gateway itself offers. Their text is short, because every client lists them.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,11 +11,12 @@ use sinew_tool::{Args, ErrorKind, Hints, Outcome, Tool, ToolError};
 use crate::call::drop_nulls;
 use crate::caller_view::CallerView;
 use crate::check::CompiledSchema;
+use crate::device_filter::DeviceFilter;
 use crate::gateway::Gateway;
 use crate::leases::{self, Reservation};
+use crate::page_of::in_background;
 use crate::prepare::{ExactSchemas, SCHEMA_BUDGET};
 use crate::principal::Principal;
-use crate::snapshot::DeviceEntry;
 use crate::specification;
 use crate::view::{DeviceView, PublicTool};
 
@@ -28,9 +29,11 @@ const RELEASE_DEVICE: &str = "release_device";
 pub(crate) const NAMES: &[&str] =
     &[LIST_DEVICES, GET_DEVICE_EVENTS, RESERVE_DEVICE, RELEASE_DEVICE, specification::VALIDATE, specification::COMPARE];
 
-/// Events of one answer, unless the caller says otherwise.
-const USUAL_EVENTS: usize = 50;
-const MAX_EVENTS: usize = 200;
+/// Devices or events of one answer, unless the caller says otherwise: a model reads all of them.
+const USUALLY_LISTED: usize = 50;
+const MAX_LISTED: usize = 200;
+/// What a page is continued from.
+const NEXT: &str = "`next` of the last answer";
 
 /// Work units for checking the arguments of a built-in tool, whose schemas are small.
 const MAX_WORK: u64 = 5_000;
@@ -46,17 +49,29 @@ static TOOLS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
     let list_devices = Tool::new(
         LIST_DEVICES,
         "Devices, their state and tools. Other tools take an id or a name as `device`.",
-        json!({"type": "object", "properties": {}}),
+        json!({
+            "type": "object",
+            "properties": {
+                "search": {"type": "string", "description": "words in ids, names, kinds, labels"},
+                "label": {"type": "string"},
+                "family": {"type": "string", "description": "`board`, `phone`, `app`, …"},
+                "state": {"type": "string", "enum": DeviceFilter::STATES},
+                "after": {"type": "string", "description": NEXT},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LISTED},
+            },
+        }),
     )
-    .with_output_schema(
-        json!({"type": "object", "properties": {"devices": {"type": "array", "items": {"type": "object"}}}}),
-    );
+    .with_output_schema(json!({"type": "object", "properties": {
+        "devices": {"type": "array", "items": {"type": "object"}},
+        "total": {"type": "integer"},
+        "next": {"type": "string"},
+    }}));
     let events = json!({
         "type": "object",
         "properties": {
             "device": {"type": "string"},
-            "since": {"type": "string", "description": "`next` of the last answer"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": MAX_EVENTS},
+            "since": {"type": "string", "description": NEXT},
+            "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LISTED},
         },
     });
     let get_device_events = Tool::new(GET_DEVICE_EVENTS, "What devices reported, oldest first.", events)
@@ -139,14 +154,14 @@ impl BuiltIn {
             self.check(&args)?;
         }
         match self.tool.name.as_str() {
-            LIST_DEVICES => Ok(Outcome::json(json!({"devices": gateway.seen_by(who).lines(line)}))),
+            LIST_DEVICES => list_devices(gateway.seen_by(who), &args).await,
             RESERVE_DEVICE => reserve_device(gateway, who, &args).await,
             RELEASE_DEVICE => {
                 let released = gateway.release(who, text(&args, "device").unwrap_or_default()).await?;
                 Ok(Outcome::json(json!({ "released": released })))
             }
-            specification::VALIDATE => in_background(move || specification::validate(&args)).await,
-            specification::COMPARE => in_background(move || specification::compare(&args)).await,
+            specification::VALIDATE => in_background(move || specification::validate(&args)).await?,
+            specification::COMPARE => in_background(move || specification::compare(&args)).await?,
             _ => get_device_events(&gateway.seen_by(who), &args).await,
         }
     }
@@ -158,35 +173,44 @@ impl BuiltIn {
     }
 }
 
-/// Work that takes longer than other calls should wait.
-async fn in_background(
-    work: impl FnOnce() -> Result<Outcome, ToolError> + Send + 'static,
-) -> Result<Outcome, ToolError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(ToolError::new(ErrorKind::Internal, format!("the tool failed: {error}"))))
+async fn list_devices(seen: CallerView, args: &Value) -> Result<Outcome, ToolError> {
+    let wanted = DeviceFilter::read(|key| text(args, key))?;
+    let page = seen.devices(wanted, text(args, "after"), limit(args)).await?.map(line);
+    let mut answer = json!({"devices": page.items, "total": page.total});
+    if let Some(next) = page.next {
+        answer["next"] = json!(next);
+    }
+    Ok(Outcome::json(answer))
 }
 
-fn line(entry: &Arc<DeviceEntry>, view: DeviceView) -> Value {
-    let mut line = json!({"id": entry.id.as_str()});
-    if let Some(name) = &entry.name {
-        line["name"] = json!(**name);
+fn line(device: DeviceView) -> Value {
+    let mut line = json!({"id": device.id.as_str()});
+    if let Some(name) = &device.name {
+        line["name"] = json!(name);
     }
-    if !entry.labels.is_empty() {
-        line["labels"] = json!(entry.labels);
+    if !device.labels.is_empty() {
+        line["labels"] = json!(device.labels);
     }
-    line["kind"] = json!(entry.kind());
-    line["state"] = json!(view.state);
-    line["tools"] = json!(view.tools);
-    if let Some(lease) = view.lease {
+    line["kind"] = json!(device.kind);
+    line["state"] = json!(device.state);
+    line["tools"] = json!(device.tools);
+    if let Some(lease) = device.lease {
         line["reserved"] = json!({"holder": lease.holder, "until": lease.until});
     }
-    if let Some(remedy) = view.remedy {
+    if let Some(remedy) = device.remedy {
         line["remedy"] = json!(remedy);
     }
-    if let Some(words) = entry.instructions() {
+    if let Some(words) = device.instructions {
         line["instructions"] = json!(clean_line(&words, 200));
     }
     line
+}
+
+/// How many items an answer has at most.
+fn limit(args: &Value) -> usize {
+    // A model may write 60.0.
+    let wanted = args.get("limit").and_then(Value::as_f64);
+    wanted.map_or(USUALLY_LISTED, |limit| limit as usize).clamp(1, MAX_LISTED)
 }
 
 fn text<'a>(args: &'a Value, key: &str) -> Option<&'a str> {
@@ -215,8 +239,7 @@ async fn reserve_device(gateway: &Gateway, who: &Principal, args: &Value) -> Res
 
 async fn get_device_events(seen: &CallerView, args: &Value) -> Result<Outcome, ToolError> {
     let text = |key: &str| text(args, key);
-    let limit = args.get("limit").and_then(Value::as_f64).map_or(USUAL_EVENTS, |limit| limit as usize);
-    let page = seen.events(text("device"), text("since"), limit.clamp(1, MAX_EVENTS)).await?;
+    let page = seen.events(text("device"), text("since"), limit(args)).await?;
     let page = serde_json::to_value(&page).map_err(|error| ToolError::new(ErrorKind::Internal, error.to_string()))?;
     Ok(Outcome::json(page))
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use sinew_tool::{Picture, ToolError};
 
 use crate::access::{Lens, LensKey};
+use crate::device_filter::DeviceFilter;
 use crate::fleet_counts::FleetCounts;
 use crate::gateway::Gateway;
 use crate::held::{TOOLS_CHANGED, WARNING};
 use crate::identity::unknown_device;
 use crate::instructions::instructions;
+use crate::page_of::{PageOf, in_background};
 use crate::seen_events;
 use crate::snapshot::{DeviceEntry, Holder, Snapshot};
 use crate::view::{DeviceView, EventPage, StoredEvent};
@@ -26,9 +28,19 @@ impl CallerView {
         CallerView { gateway, lens }
     }
 
-    /// The known devices, by id; also those that are away.
-    pub fn devices(&self) -> Vec<DeviceView> {
-        self.seen(&self.gateway.snapshot()).map(|entry| self.view(entry)).collect()
+    /// A page of the known devices, by id; also those that are away. `after` is the `next` of the page before.
+    pub async fn devices(
+        self,
+        wanted: DeviceFilter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<PageOf<DeviceView>, ToolError> {
+        let after = after.unwrap_or_default().to_owned();
+        in_background(move || {
+            let snapshot = self.gateway.snapshot();
+            wanted.find(&snapshot, &self.lens, &after, limit).map(|entry| self.view(entry))
+        })
+        .await
     }
 
     /// How many devices are in which state.
@@ -92,10 +104,6 @@ impl CallerView {
         let snapshot = self.gateway.snapshot();
         let seen: Vec<&Arc<DeviceEntry>> = self.seen(&snapshot).collect();
         instructions(&seen)
-    }
-
-    pub(crate) fn lines<T>(&self, line: impl Fn(&Arc<DeviceEntry>, DeviceView) -> T) -> Vec<T> {
-        self.seen(&self.gateway.snapshot()).map(|entry| line(entry, self.view(entry))).collect()
     }
 
     fn seen<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = &'a Arc<DeviceEntry>> {

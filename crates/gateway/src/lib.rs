@@ -25,6 +25,7 @@ mod caller_view;
 mod check;
 mod commanding;
 mod decisions;
+mod device_filter;
 mod directory;
 mod durations;
 mod fleet_counts;
@@ -41,6 +42,7 @@ mod live_view;
 mod names;
 mod nested;
 mod offer;
+mod page_of;
 mod pins;
 mod prepare;
 mod principal;
@@ -67,7 +69,8 @@ mod view;
 mod watch;
 
 pub use access::{
-    AccessSettings, ApprovalDecision, ApprovalGrant, ApprovalRequest, CallExplanation, GrantReach, ToolEffect,
+    AccessSettings, ApprovalDecision, ApprovalGrant, ApprovalRequest, CallExplanation, EffectFilter, GrantReach,
+    ToolEffect,
 };
 pub use approvals::PendingBoard;
 pub use backup::{ArchiveError, Backup, BackupFile, BackupManifest, RestoreError, Restored};
@@ -76,6 +79,7 @@ pub use budgets::check_budgets;
 pub use call::Request;
 pub use call_counts::{CallClass, CallFailure, CallTotals, MinuteOfCalls};
 pub use caller_view::CallerView;
+pub use device_filter::DeviceFilter;
 pub use durations::DurationCounts;
 pub use fleet_counts::FleetCounts;
 pub use gateway::{Gateway, verify_audit};
@@ -84,6 +88,7 @@ pub use labels::Label;
 pub use leases::{
     FarLeases, LeaseView, MAX_CLIENT_SECONDS, MAX_PERSON_SECONDS, MAX_WAIT_SECONDS, OwnLease, Reservation,
 };
+pub use page_of::PageOf;
 pub use prepare::ExactSchemas;
 pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};

@@ -20,6 +20,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
 use crate::gateway::{Gateway, OWN_TOKEN};
+use crate::page_of::{PageOf, unknown_cursor};
 use crate::principal::{Principal, Role, SIGN_IN};
 use crate::private_files::{private_options, protect};
 use crate::registry::{Registry, now};
@@ -249,6 +250,19 @@ impl Tokens {
             expires_at: None,
             last_use: Arc::default(),
         })
+    }
+
+    /// A page of the tokens, oldest first. `after` is the `next` of the page before.
+    pub fn page(&self, after: Option<&str>, limit: usize) -> Result<PageOf<TokenView>, ToolError> {
+        let place = |after: &str| {
+            let (created, id) = after.split_once('-')?;
+            Some((created.parse::<i64>().ok()?, id.to_owned()))
+        };
+        let after = after.map(|after| place(after).ok_or_else(unknown_cursor)).transpose()?;
+        let mut tokens = self.list();
+        tokens.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
+        let is_after = |token: &TokenView| after.as_ref().is_none_or(|(at, id)| (token.created, &token.id) > (*at, id));
+        Ok(PageOf::collect(tokens.into_iter(), is_after, limit, |last| format!("{}-{}", last.created, last.id)))
     }
 
     /// All tokens, the gateway's own first.

@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sinew_api::{Audit, Devices, GatewayStatus, Readiness};
+use sinew_api::{Audit, GatewayStatus, Readiness};
 use tokio_util::sync::CancellationToken;
 
 use callers::{Callee, Callers, number_of};
@@ -256,9 +256,9 @@ async fn joined(address: std::net::SocketAddr, count: usize) -> Result<Vec<(Stri
     let mut ready = Vec::new();
     let waiting = wait_until("devices that join", async || {
         let Ok(mut client) = HttpConnection::open(address).await else { return false };
-        let Ok(answer) = client.get::<Devices>("/api/v1/devices").await else { return false };
+        let Ok(found) = client.ready_devices().await else { return false };
         let is_called = |family: &str| ["board", "phone"].contains(&family);
-        let devices = answer.devices.into_iter().filter(|device| device.is_ready() && is_called(&device.family));
+        let devices = found.into_iter().filter(|device| is_called(&device.family));
         ready = devices.map(|device| (device.id, device.family)).collect();
         ready.len() >= count
     });

@@ -89,9 +89,9 @@ pub(super) async fn find(device: &str, server: &AdbServer, reach: &ReachArgs) ->
 
 /// The phones of a gateway, where one runs.
 async fn known(reach: &ReachArgs) -> Vec<DeviceSummary> {
-    let asked = async { GatewayTarget::find(reach)?.connect().await?.get::<Devices>("/api/v1/devices").await };
-    let Ok(answer) = asked.await else { return Vec::new() };
-    answer.devices.into_iter().filter(|device| device.family == "phone").collect()
+    let phones = "/api/v1/devices?family=phone";
+    let asked = async { GatewayTarget::find(reach)?.connect().await?.get_all::<Devices>(phones).await };
+    asked.await.map_or_else(|_| Vec::new(), |answer| answer.devices)
 }
 
 /// Goes on only with a yes from somebody at a terminal.

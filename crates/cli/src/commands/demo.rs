@@ -207,7 +207,7 @@ async fn devices(server: &GatewayServer) -> Result<Vec<ListedDevice>, CliError> 
         addresses: server.addresses.clone(),
     };
     let mut client = GatewayTarget::of_running(&running, &ReachArgs::default())?.connect().await?;
-    let answer: sinew_api::Devices = client.get("/api/v1/devices").await?;
+    let answer: sinew_api::Devices = client.get_all("/api/v1/devices").await?;
     let mut devices = Vec::new();
     for device in answer.devices.into_iter().filter(|device| device.is_ready()) {
         let tools = tools::of_device(&mut client, &device.id).await?;

@@ -8,15 +8,15 @@ use sinew_tool::{ErrorKind, ToolError};
 use super::devices::style_of;
 use super::{ago, tools};
 use crate::args::DeviceArgs;
-use crate::client::GatewayTarget;
+use crate::client::{GatewayTarget, encode};
 use crate::error::CliError;
 use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
 
 pub async fn show(args: &DeviceArgs, printer: Printer) -> Result<(), CliError> {
     let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
-    let devices = client.get::<Devices>("/api/v1/devices").await?.devices;
-    let is_meant = |device: &&DeviceSummary| device.id == args.device || device.name.as_deref() == Some(&args.device);
-    let Some(device) = devices.iter().find(is_meant) else {
+    let found: Devices = client.get(&format!("/api/v1/devices?id={}", encode(&args.device))).await?;
+    let Some(device) = found.devices.first() else {
+        let devices = client.get_all::<Devices>("/api/v1/devices").await?.devices;
         let names = devices.iter().flat_map(|device| std::iter::once(device.id.as_str()).chain(device.name.as_deref()));
         let hint = match nearest(&args.device, names) {
             Some(name) => format!("did you mean `{name}`?"),

@@ -41,7 +41,7 @@ pub async fn run(args: DevicesArgs, printer: Printer) -> Result<(), CliError> {
 
 async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let target = GatewayTarget::find(reach)?;
-    let answer: api::Devices = target.connect().await?.get("/api/v1/devices").await?;
+    let answer: api::Devices = target.connect().await?.get_all("/api/v1/devices").await?;
     if printer.is_json() {
         print_json(&answer);
         return Ok(());

@@ -78,9 +78,8 @@ fn unkept(address: &str, error: &std::io::Error) -> CliError {
 async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let (phones, from) = match GatewayTarget::find(reach) {
         Ok(target) => {
-            let answer: api::Devices = target.connect().await?.get("/api/v1/devices").await?;
-            let phones = answer.devices.into_iter().filter(|device| device.family == "phone");
-            (phones.collect::<Vec<_>>(), "gateway")
+            let answer: api::Devices = target.connect().await?.get_all("/api/v1/devices?family=phone").await?;
+            (answer.devices, "gateway")
         }
         Err(none) if none.error_type == "NoGateway" && reach.url.is_none() => {
             let entries = adb::list(&server().await?).await.map_err(failure)?;
@@ -124,8 +123,8 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
 
 /// The apps that the gateway found on its phones.
 async fn apps(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
-    let api::Devices { devices, .. } = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/devices").await?;
-    let apps: Vec<&DeviceSummary> = devices.iter().filter(|device| device.family == "app").collect();
+    let mut client = GatewayTarget::find(reach)?.connect().await?;
+    let apps = client.get_all::<api::Devices>("/api/v1/devices?family=app").await?.devices;
     if printer.is_json() {
         print_json(&json!({"apps": apps}));
         return Ok(());
@@ -134,6 +133,7 @@ async fn apps(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         print("No app on the phones offers tools. docs/apps.md says how an app can.\n");
         return Ok(());
     }
+    let phones = client.get_all::<api::Devices>("/api/v1/devices?family=phone").await?.devices;
     let mut table =
         Table::new(["APP", "PACKAGE", "VERSION", "PHONE", "STATE", "TOOLS", "FORMS"]).spare(&["FORMS", "VERSION"]);
     for app in &apps {
@@ -141,7 +141,7 @@ async fn apps(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
             (Some(TextStyle::Bold), app.id.clone()),
             (None, app.attribute("package").to_owned()),
             (None, app.version.clone()),
-            (None, phone_of(app, &devices)),
+            (None, phone_of(app, &phones)),
             (Some(style_of(&app.state)), app.state.clone()),
             (None, app.tools.to_string()),
             (None, app.attribute_list("forms").join(" ")),

@@ -16,6 +16,9 @@ use crate::client::GatewayTarget;
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, Table, TextStyle, clean, print, print_exact, print_json};
 
+/// Tools of which nobody said what they do.
+const UNMARKED: &str = "/api/v1/policy/effects?effect=unmarked";
+
 #[derive(Debug, Args)]
 pub struct PolicyArgs {
     #[command(subcommand)]
@@ -148,9 +151,8 @@ fn mismatch_line(mismatch: &Mismatch) -> String {
 }
 
 async fn review(all: bool, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
-    let mut answer: Effects = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/policy/effects").await?;
-    let is_unmarked = |tool: &MarkedTool| tool.source.is_none();
-    answer.tools.retain(|tool| all || is_unmarked(tool));
+    let path = if all { "/api/v1/policy/effects" } else { UNMARKED };
+    let answer: Effects = GatewayTarget::find(reach)?.connect().await?.get_all(path).await?;
     if printer.is_json() {
         print_json(&answer);
         return Ok(());
@@ -170,7 +172,7 @@ async fn review(all: bool, reach: &ReachArgs, printer: Printer) -> Result<(), Cl
         ]);
     }
     print(&printer.table(&table));
-    let unmarked: Vec<&MarkedTool> = answer.tools.iter().filter(|tool| is_unmarked(tool)).collect();
+    let unmarked: Vec<&MarkedTool> = answer.tools.iter().filter(|tool| tool.source.is_none()).collect();
     if !unmarked.is_empty() {
         print("\nTo mark them, run `sinew policy review --write sinew.toml`, or add what you agree with yourself:\n\n");
         let proposed: Vec<MarkedTool> =
@@ -188,11 +190,10 @@ async fn write_effects(file: &Path, yes: bool, reach: &ReachArgs, printer: Print
         return Err(CliError::new(CliErrorKind::Usage, message));
     }
     GatewayConfig::load(file)?;
-    let answer: Effects = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/policy/effects").await?;
+    let answer: Effects = GatewayTarget::find(reach)?.connect().await?.get_all(UNMARKED).await?;
     let mut chosen = Vec::new();
     let is_writable = |tool: &MarkedTool| ToolSelector::exactly(&tool.tool).is_some();
-    let (tools, left_out): (Vec<_>, Vec<_>) =
-        answer.tools.into_iter().filter(|tool| tool.source.is_none()).partition(is_writable);
+    let (tools, left_out): (Vec<_>, Vec<_>) = answer.tools.into_iter().partition(is_writable);
     for tool in tools {
         let effect = if yes { Some(tool.proposal.clone()) } else { ask_effect(&tool, printer)? };
         chosen.extend(effect.map(|effect| MarkedTool { effect, ..tool }));
@@ -208,7 +209,7 @@ async fn write_effects(file: &Path, yes: bool, reach: &ReachArgs, printer: Print
         }
     }
     match printer.is_json() {
-        true => print_json(&Effects { tools: chosen }),
+        true => print_json(&json!({ "tools": chosen })),
         false => {
             print(&format!("Added the effects of {} tools to {}.\n", chosen.len(), file.display()));
             print(&unwritable(&left_out));

@@ -14,7 +14,7 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
     let mut client = target.connect().await?;
     let health: HealthStatus = client.get("/health").await?;
     let ready = client.readiness().await?;
-    let devices = client.get::<Devices>("/api/v1/devices").await?.devices;
+    let devices = client.get_all::<Devices>("/api/v1/devices").await?.devices;
     let tools = client.get::<Tools>("/api/v1/tools?shape=folded").await?.tools.len();
     // Only administrators may see them.
     let status = client.get::<GatewayStatus>("/api/v1/status").await.ok();

@@ -56,7 +56,7 @@ async fn new(
 }
 
 async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
-    let answer: api::TokenList = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/tokens").await?;
+    let answer: api::TokenList = GatewayTarget::find(reach)?.connect().await?.get_all("/api/v1/tokens").await?;
     if printer.is_json() {
         print_json(&answer);
         return Ok(());

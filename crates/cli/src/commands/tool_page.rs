@@ -51,7 +51,7 @@ async fn find(client: &mut GatewayClient, wanted: &str, device: Option<&str>) ->
     let devices = match device {
         Some(device) => vec![device.to_owned()],
         None => {
-            let answer: Devices = client.get("/api/v1/devices").await?;
+            let answer: Devices = client.get_all("/api/v1/devices").await?;
             answer.devices.into_iter().filter(|device| device.tools > 0).map(|device| device.id).collect()
         }
     };

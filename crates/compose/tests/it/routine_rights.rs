@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sinew_gateway::{ApprovalDecision, Gateway, Principal, Request, Role, Settings};
+use sinew_gateway::{ApprovalDecision, EffectFilter, Gateway, Principal, Request, Role, Settings};
 use sinew_tool::{
     Admission, Answer, BoxFuture, Call, Caller, Device, DeviceEvent, DeviceInfo, DeviceKey, Effect, ErrorKind, Family,
     FamilyName, LogLevel, Outcome, Question, Reach, Status, TextTrust, Tool, ToolError, Toolset,
@@ -141,11 +141,12 @@ async fn a_person_is_asked_once_about_a_routine_its_steps_and_the_routines_that_
                  - call: inner\n  device: routines\n  arguments: {note: \"from outside\"}";
     let world = world(&[("inner", inner), ("outer", outer)]).await;
     // Effects of routines within routines are known after the second look.
-    let effect_of = |gateway: &Gateway, name: &str| {
-        let known = gateway.effects().into_iter().find(|known| known.tool == name);
+    let effect_of = async |gateway: &Gateway, name: &str| {
+        let known = gateway.effects(EffectFilter::default(), None, 1_000).await.expect("a page");
+        let known = known.items.into_iter().find(|known| known.tool == name);
         known.and_then(|known| known.effect).map(|(effect, _)| effect)
     };
-    while effect_of(&world.gateway, "outer") != Some(Effect::Danger) {
+    while effect_of(&world.gateway, "outer").await != Some(Effect::Danger) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let (answer, shown) = tokio::join!(world.call("outer", json!({"code": 1})), world.approve());

@@ -156,13 +156,47 @@ async fn devices_are_searched_and_come_in_pages() {
         (answer["total"].as_u64().unwrap(), ids)
     };
     assert_eq!(find("").await.0, 10);
+    let names = |ids: &[&str]| ids.iter().map(|id| json!(id)).collect::<Vec<_>>();
+    assert_eq!(find("id=sensor-7&id=lamp&id=nobody").await, (2, names(&["lamp", "sensor-7"])));
+    assert_eq!(find("id=greenhouse+door").await, (1, names(&["sensor-3"])));
+    assert_eq!(find("id=").await, (0, vec![]));
+    admin.post("/api/v1/devices/sensor-5/labels", json!({"add": ["porch"]})).await;
+    assert_eq!(find("label=porch").await, (1, names(&["sensor-5"])));
     assert_eq!(find("search=SENSOR&limit=2").await, (9, vec![json!("sensor-0"), json!("sensor-1")]));
     assert_eq!(find("search=sensor&limit=2&after=sensor-6").await, (9, vec![json!("sensor-7"), json!("sensor-8")]));
     assert_eq!(find("search=door+green").await, (1, vec![json!("sensor-3")]));
     assert_eq!(find("search=nothing").await, (0, vec![]));
     assert_eq!((find("state=ready").await.0, find("state=away").await.0, find("family=phone").await.0), (10, 0, 0));
-    for wrong in ["state=asleep", "limit=many"] {
+    let page = admin.get("/api/v1/devices?limit=4").await.json();
+    assert_eq!(page["next"], "sensor-2");
+    assert_eq!(admin.get("/api/v1/devices?limit=4&after=sensor-6").await.json().get("next"), None);
+    for wrong in ["state=asleep", "limit=many", "label=no+label"] {
         assert_eq!(admin.get(&format!("/api/v1/devices?{wrong}")).await.status, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn no_list_is_longer_than_a_page() {
+    let server = TestServer::new().await;
+    let admin = server.client();
+    for number in 0..104 {
+        server.join(&format!("sensor-{number}"), crate::server::tools());
+        server.gateway.tokens().create(Role::Client, &format!("client-{number}")).unwrap();
+    }
+    for (path, list, total) in
+        [("devices", "devices", 105), ("tokens", "tokens", 105), ("policy/effects", "tools", 1_050)]
+    {
+        let first = admin.get(&format!("/api/v1/{path}")).await.json();
+        let count = first[list].as_array().unwrap().len();
+        assert_eq!((count, first["total"].as_u64(), first["next"].is_string()), (100, Some(total), true), "{path}");
+        let next = first["next"].as_str().unwrap();
+        let more = admin.get(&format!("/api/v1/{path}?limit=1000&after={next}")).await.json();
+        assert_eq!(more[list].as_array().unwrap().len() as u64, (total - 100).min(1_000), "{path}");
+    }
+    let marked = admin.get("/api/v1/policy/effects?search=sensor-103+echo&effect=unmarked").await.json();
+    assert_eq!((&marked["total"], &marked["tools"][0]["device"]), (&json!(1), &json!("sensor-103")));
+    for wrong in ["tokens?after=x", "policy/effects?after=x", "policy/effects?effect=bad"] {
+        assert_eq!(admin.get(&format!("/api/v1/{wrong}")).await.status, 400, "{wrong}");
     }
 }
 

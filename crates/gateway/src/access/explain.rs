@@ -1,13 +1,16 @@
 //! What the policy says about calls, for people who write one.
 
+use std::sync::Arc;
+
 use sinew_policy::{EffectSource, Explanation, PolicyProblem, PolicySettings, Verdict, propose_effect};
 use sinew_tool::text::clean_line;
 use sinew_tool::{Args, Effect, ErrorKind, ToolError};
 
 use crate::gateway::Gateway;
 use crate::identity::unknown_device;
+use crate::page_of::{PageOf, in_background, unknown_cursor};
 use crate::principal::Principal;
-use crate::snapshot::Holder;
+use crate::snapshot::{DeviceEntry, Holder};
 use crate::token_labels;
 
 /// What a tool does, and who says so.
@@ -28,6 +31,50 @@ pub struct CallExplanation {
     /// Whether the tool is listed for the caller.
     pub is_listed: bool,
     pub decision: Explanation,
+}
+
+/// Which tools are asked for; all by default.
+#[derive(Clone, Debug, Default)]
+pub struct EffectFilter {
+    /// All must occur in the device's id or the tool's name, in lower case.
+    words: Vec<String>,
+    /// What the tool does; within, `None` for tools of which nobody said it.
+    effect: Option<Option<Effect>>,
+}
+
+impl EffectFilter {
+    /// Reads the texts `search` and `effect`.
+    pub fn read<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Result<EffectFilter, ToolError> {
+        let effect = match text("effect") {
+            None => None,
+            Some("unmarked") => Some(None),
+            Some("read") => Some(Some(Effect::Read)),
+            Some("change") => Some(Some(Effect::Change)),
+            Some("danger") => Some(Some(Effect::Danger)),
+            Some(_) => {
+                let message = "`effect` must be `read`, `change`, `danger` or `unmarked`";
+                return Err(ToolError::new(ErrorKind::InvalidArguments, message));
+            }
+        };
+        let words = text("search").unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
+        Ok(EffectFilter { words, effect })
+    }
+
+    fn has(&self, gateway: &Gateway, holder: Holder<'_>) -> bool {
+        let has_words = || {
+            let text = format!("{} {}", holder.entry.id, holder.offered.tool.name).to_lowercase();
+            self.words.iter().all(|word| text.contains(word))
+        };
+        let effect = || gateway.access().in_force().effect_of(holder).map(|(effect, _)| effect);
+        (self.words.is_empty() || has_words()) && self.effect.is_none_or(|wanted| wanted == effect())
+    }
+}
+
+/// The tools that a device offers, by name.
+fn by_name(entry: &Arc<DeviceEntry>) -> impl Iterator<Item = Holder<'_>> {
+    let mut offered: Vec<_> = entry.offer.tools.iter().collect();
+    offered.sort_by(|one, other| one.tool.name.cmp(&other.tool.name));
+    offered.into_iter().map(move |offered| Holder { entry, offered })
 }
 
 impl Gateway {
@@ -55,14 +102,26 @@ impl Gateway {
         self.access().in_force().policy().settings().danger
     }
 
-    /// Every tool that is offered, with its effect, by device.
-    pub fn effects(&self) -> Vec<ToolEffect> {
-        let snapshot = self.snapshot();
-        let holders = snapshot
-            .devices
-            .iter()
-            .flat_map(|entry| entry.offer.tools.iter().map(move |offered| Holder { entry, offered }));
-        holders.map(|holder| self.effect_of(holder)).collect()
+    /// A page of the tools that are offered, with their effects, by device and name. `after` is the `next` of the page
+    /// before.
+    pub async fn effects(
+        &self,
+        wanted: EffectFilter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<PageOf<ToolEffect>, ToolError> {
+        let after = after.map(|after| after.split_once('/').ok_or_else(unknown_cursor)).transpose()?;
+        let (device, tool) = after.unwrap_or_default();
+        let (device, tool, gateway) = (device.to_owned(), tool.to_owned(), self.clone());
+        in_background(move || {
+            let after = (device.as_str(), tool.as_str());
+            let snapshot = gateway.snapshot();
+            let fitting = snapshot.devices.iter().flat_map(by_name).filter(|holder| wanted.has(&gateway, *holder));
+            let place = |holder: &Holder<'_>| format!("{}/{}", holder.entry.id, holder.offered.tool.name);
+            let is_after = |holder: &Holder<'_>| (holder.entry.id.as_str(), holder.offered.tool.name.as_str()) > after;
+            PageOf::collect(fitting, is_after, limit, place).map(|holder| gateway.effect_of(holder))
+        })
+        .await
     }
 
     fn effect_of(&self, holder: Holder<'_>) -> ToolEffect {

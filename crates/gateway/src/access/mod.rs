@@ -33,7 +33,7 @@ use crate::snapshot::{DeviceEntry, Holder, Snapshot};
 pub use approvals::{ApprovalDecision, ApprovalRequest};
 pub(crate) use approvals::{Asking, CallApprovals, CallIdentity, not_waiting};
 pub(crate) use authorize::{Agreement, ProposedCall};
-pub use explain::{CallExplanation, ToolEffect};
+pub use explain::{CallExplanation, EffectFilter, ToolEffect};
 pub use grants::{ApprovalGrant, GrantReach};
 pub(crate) use lens::{Lens, LensKey};
 pub(crate) use secrets::CallSecrets;

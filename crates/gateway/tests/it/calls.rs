@@ -307,7 +307,7 @@ async fn built_in_tools_are_called_like_any_other() {
         json!({"devices": [
             {"id": "board-0001", "name": "Desk", "kind": "bench", "state": "ready", "tools": 4},
             {"id": "board-0002", "kind": "bench", "state": "no MCP", "tools": 0, "remedy": "flash newer firmware"},
-        ]})
+        ], "total": 2})
     );
     let wrong = call(&gateway, "get_device_events", json!({"limit": 0})).await.unwrap_err();
     assert_eq!(wrong.message, "argument `limit` must be an integer from 1 to 200, got 0");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
+use sinew_gateway::{DeviceFilter, DeviceView, Gateway, Principal, Request, Role, Settings, Shape};
 use sinew_tool::{
     Admission, Args, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
     LeaveReason, Notice, Outcome, PlannedCall, Reach, ShownScreen, Status, StepSource, TextTrust, Tool, ToolError,
@@ -272,6 +272,11 @@ pub async fn call(gateway: &Gateway, name: &str, arguments: Value) -> Result<Val
 
 pub async fn call_kind(gateway: &Gateway, name: &str, arguments: Value) -> ErrorKind {
     call(gateway, name, arguments).await.unwrap_err().kind
+}
+
+/// All devices that somebody sees.
+pub async fn seen_devices(gateway: &Gateway, who: &Principal) -> Vec<DeviceView> {
+    gateway.seen_by(who).devices(DeviceFilter::default(), None, 1_000).await.unwrap().items
 }
 
 /// The names of a list.

@@ -19,6 +19,7 @@ mod labels;
 mod leases;
 mod memory;
 mod new_family;
+mod pages;
 mod parts;
 mod pins;
 mod shared;

@@ -61,8 +61,8 @@ fn whole(text: &str) -> Result<Map<String, Value>, CliError> {
 /// The schema of a tool that any device with the label has.
 async fn schema_of_label(client: &mut GatewayClient, label: &str, tool: &str) -> Result<Option<Value>, CliError> {
     let label = label.to_ascii_lowercase();
-    let answer: api::Devices = client.get("/api/v1/devices").await?;
-    for device in answer.devices.iter().filter(|device| device.labels.contains(&label)) {
+    let answer: api::Devices = client.get_all(&format!("/api/v1/devices?label={}", encode(&label))).await?;
+    for device in &answer.devices {
         if let Ok(schema) = schema(client, &device.id, tool).await {
             return Ok(Some(schema));
         }

@@ -319,7 +319,7 @@ async fn gateway(running: Option<&LocalGateway>, last: Option<&LastStart>, reach
     };
     let asked = async {
         let target = target?;
-        target.connect().await?.get::<Devices>("/api/v1/devices").await?;
+        target.check().await?;
         Ok::<_, CliError>(target.description)
     };
     match asked.await {
@@ -345,7 +345,7 @@ fn stopped(last: Option<&LastStart>) -> DoctorCheck {
 
 async fn known_devices(running: &LocalGateway, reach: &ReachArgs) -> Option<Devices> {
     let mut client = GatewayTarget::of_running(running, reach).ok()?.connect().await.ok()?;
-    client.get("/api/v1/devices").await.ok()
+    client.get_all("/api/v1/devices").await.ok()
 }
 
 /// Devices that are connected but not usable, with what they need.

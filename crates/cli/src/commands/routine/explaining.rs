@@ -59,7 +59,7 @@ pub(super) async fn explain(
     let routine = load(file)?;
     let given = call::arguments::typed(pairs, &routine.tool.input_schema)?;
     let mut client = GatewayTarget::find(reach)?.connect().await?;
-    let devices = client.get::<Devices>("/api/v1/devices").await?.devices;
+    let devices = client.get_all::<Devices>("/api/v1/devices").await?.devices;
     let mut explaining = Explaining { client, devices, caller, file, rows: Vec::new() };
     let whole = explaining.whole(&routine, &given).await;
     explaining.steps(&routine, &given).await;

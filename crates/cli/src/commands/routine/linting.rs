@@ -90,10 +90,10 @@ struct KnownDevices {
 
 impl KnownDevices {
     async fn read(mut client: GatewayClient) -> Result<KnownDevices, CliError> {
-        let devices = client.get::<Devices>("/api/v1/devices").await?.devices;
+        let devices = client.get_all::<Devices>("/api/v1/devices").await?.devices;
         let public = client.get::<Tools>("/api/v1/tools?shape=folded").await?.tools;
         // Only for administrators.
-        let named = client.get::<Effects>("/api/v1/policy/effects").await.map(|all| all.tools).unwrap_or_default();
+        let named = client.get_all::<Effects>("/api/v1/policy/effects").await.map(|all| all.tools).unwrap_or_default();
         Ok(KnownDevices { client, devices, public, named, tools: HashMap::new() })
     }
 

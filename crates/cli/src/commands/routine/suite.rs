@@ -152,7 +152,7 @@ async fn find_devices(client: &mut GatewayClient, on: &[String]) -> Result<Vec<S
     if on.is_empty() {
         return Ok(Vec::new());
     }
-    let known: Devices = client.get("/api/v1/devices").await?;
+    let known: Devices = client.get_all("/api/v1/devices").await?;
     let mut found: Vec<String> = Vec::new();
     for wanted in on {
         let before = found.len();

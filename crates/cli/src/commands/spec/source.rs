@@ -10,7 +10,7 @@ use sinew_spec::lint::{CheckedDocument, LintConfig};
 use sinew_spec::{Document, ListDetail, read};
 
 use crate::args::ReachArgs;
-use crate::client::{GatewayClient, GatewayTarget};
+use crate::client::{GatewayClient, GatewayTarget, encode};
 use crate::commands::tools::of_device;
 use crate::error::{CliError, CliErrorKind};
 
@@ -148,9 +148,8 @@ impl SpecSource {
 
 /// Boards and apps have protocols of their own, which say less of a tool than MCP.
 async fn detail_of(client: &mut GatewayClient, device: &str) -> Result<ListDetail, CliError> {
-    let known: Devices = client.get("/api/v1/devices").await?;
-    let found = known.devices.into_iter().find(|one| one.id == device || one.name.as_deref() == Some(device));
-    Ok(match found.map(|one| one.family).as_deref() {
+    let found: Devices = client.get(&format!("/api/v1/devices?id={}", encode(device))).await?;
+    Ok(match found.devices.first().map(|one| one.family.as_str()) {
         Some("board" | "serial" | "app") => ListDetail::Short,
         Some("server" | "phone" | "routine" | "thing" | "provider") => ListDetail::Complete,
         _ => ListDetail::Unknown,

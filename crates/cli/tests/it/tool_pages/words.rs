@@ -26,7 +26,12 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("purpose", "What for. Only administrators see it.", "\"login test\""),
     ("run", "A name for your work, where several agents share one token.", "\"agent-2\""),
     ("since", "`next` of the last answer; left out, from the oldest that is kept.", "\"0.0\""),
-    ("limit", "How many events at most.", "50"),
+    ("search", "Words that must all occur in a device's id, name, kind, key or labels.", "\"kitchen lamp\""),
+    ("label", "Only devices with this label.", "\"kitchen\""),
+    ("family", "Only devices of this family: board, phone, app, server, thing and others.", "\"phone\""),
+    ("state", "Only devices that are ready, away, or connected and not usable (other).", "\"ready\""),
+    ("after", "`next` of the last answer; left out, from the first.", "\"board-0049\""),
+    ("limit", "How many devices or events at most; 50 if left out.", "50"),
     (
         "old",
         "The document before: MCP_TOOL_SPECIFICATION.md, tools/list JSON or a manifest.",
@@ -38,9 +43,9 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
 pub const TOOLS: &[Words] = &[
     Words {
         name: "list_devices",
-        purpose: "Answers with the devices behind the gateway, their states, and how many tools each has. The ids are what the argument `device` of other tools takes.",
-        answers: "The devices, also those that are away.",
-        call: "{}",
+        purpose: "Answers with the devices behind the gateway, their states, and how many tools each has. The ids are what the argument `device` of other tools takes. Many devices come in pages; with words, a label, a family or a state it answers with the devices that fit.",
+        answers: "The devices, also those that are away, how many fit, and, unless this is the last page, what to continue from.",
+        call: r#"{"state": "ready"}"#,
         security: "- **Data handling**: names and kinds of all devices are told to every client; addresses and tokens are not.",
     },
     Words {
