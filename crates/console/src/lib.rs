@@ -8,6 +8,7 @@
 
 mod approval;
 mod assets;
+mod attempts;
 mod browser;
 mod consent;
 mod guard;
@@ -60,7 +61,7 @@ pub struct Console {
     settings: Arc<ConsoleSettings>,
     people: Arc<PeopleFile>,
     sessions: Arc<Sessions>,
-    attempts: Arc<login::Attempts>,
+    attempts: Arc<attempts::Attempts>,
 }
 
 impl Console {
@@ -77,7 +78,7 @@ struct ConsoleState {
     settings: Arc<ConsoleSettings>,
     people: Arc<PeopleFile>,
     sessions: Arc<Sessions>,
-    attempts: Arc<login::Attempts>,
+    attempts: Arc<attempts::Attempts>,
     changes: stream::Changes,
 }
 
@@ -120,8 +121,12 @@ impl ConsolePages for Console {
         self.people.list()
     }
 
-    fn check_person(&self, login: PersonLogin) -> BoxFuture<'_, Result<(Principal, PersonRole), ToolError>> {
-        Box::pin(login::check_person(&self.people, &self.attempts, login))
+    fn check_person<'a>(
+        &'a self,
+        who: &'a Principal,
+        login: PersonLogin,
+    ) -> BoxFuture<'a, Result<(Principal, PersonRole), ToolError>> {
+        Box::pin(login::check_person(&self.people, &self.attempts, who, login))
     }
 
     fn add_person(&self, person: NewPerson) -> BoxFuture<'_, Result<CreatedPerson, ToolError>> {

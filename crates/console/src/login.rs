@@ -1,9 +1,7 @@
 //! Signing in and out. The pages work without scripts, except for the link with a code.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
@@ -12,10 +10,10 @@ use maud::html;
 use sinew_api::{PersonLogin, PersonRole};
 use sinew_front::query_pairs;
 use sinew_gateway::{Principal, Role};
-use sinew_tool::{ErrorKind, ToolError, json, network_of};
-use tokio::time::Instant;
+use sinew_tool::{ErrorKind, ToolError, json};
 
 use crate::ConsoleState;
+use crate::attempts::Attempts;
 use crate::browser::Browser;
 use crate::guard::{find_session, problem};
 use crate::page::{self, LoginPage};
@@ -24,61 +22,21 @@ use crate::sessions::Session;
 
 /// Bytes of a form; a passphrase and a token are short.
 const MAX_FORM: usize = 16 << 10;
-/// Wrong passphrases and tokens of one address in a minute.
-const MAX_FAILURES: usize = 5;
-/// How long a failure counts.
-const FAILURE_TIME: Duration = Duration::from_secs(60);
-/// Addresses whose failures are counted; beyond it the one that failed longest ago is forgotten.
-const MAX_ADDRESSES: usize = 1_000;
-
-/// The failed attempts of the last minute, by address.
-#[derive(Default)]
-pub(crate) struct Attempts(Mutex<HashMap<IpAddr, Vec<Instant>>>);
-
-impl Attempts {
-    /// Begins an attempt, which counts as a failure until it [succeeds](Attempts::succeeded), so that many at once are as
-    /// few as one after another. `false` where the address has tried too often.
-    fn begin(&self, address: IpAddr) -> bool {
-        let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let network = network_of(address);
-        if attempts.len() >= MAX_ADDRESSES && !attempts.contains_key(&network) {
-            let oldest = attempts.iter().min_by_key(|(_, failures)| failures.last().copied()).map(|(key, _)| *key);
-            oldest.and_then(|oldest| attempts.remove(&oldest));
-        }
-        let failures = attempts.entry(network).or_default();
-        failures.retain(|at| at.elapsed() < FAILURE_TIME);
-        let may_try = failures.len() < MAX_FAILURES;
-        if may_try {
-            failures.push(Instant::now());
-        }
-        may_try
-    }
-
-    /// The newest attempt of the address was none.
-    fn succeeded(&self, address: IpAddr) {
-        let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(failures) = attempts.get_mut(&network_of(address)) {
-            failures.pop();
-        }
-    }
-}
-
-/// Guesses that come with a token, from wherever; they are counted together.
-const WITH_TOKENS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// Somebody who shows a passphrase besides a token.
 pub(crate) async fn check_person(
     people: &PeopleFile,
     attempts: &Attempts,
+    who: &Principal,
     login: PersonLogin,
 ) -> Result<(Principal, PersonRole), ToolError> {
-    if !attempts.begin(WITH_TOKENS) {
+    if !attempts.begin_of_caller(&who.id) {
         return Err(ToolError::new(ErrorKind::Busy, "too many wrong passphrases; try again in a minute"));
     }
     let Some(person) = people.check(&login.name, &login.passphrase).await else {
         return Err(ToolError::new(ErrorKind::PermissionDenied, "the name or the passphrase is wrong"));
     };
-    attempts.succeeded(WITH_TOKENS);
+    attempts.caller_succeeded(&who.id);
     Ok((Principal::person(&person.name), person.role))
 }
 
@@ -132,7 +90,7 @@ pub(crate) async fn sign_in(State(state): State<Arc<ConsoleState>>, request: Req
         return refused(StatusCode::PAYLOAD_TOO_LARGE, "the form is too long or ended early", &Form(Vec::new()));
     };
     let address = browser.address.unwrap_or(IpAddr::from([0, 0, 0, 0]));
-    if !state.attempts.begin(address) {
+    if !state.attempts.begin_of_address(address) {
         let why = "too many wrong attempts from your address; try again in a minute";
         return refused(StatusCode::TOO_MANY_REQUESTS, why, &form);
     }
@@ -140,7 +98,7 @@ pub(crate) async fn sign_in(State(state): State<Arc<ConsoleState>>, request: Req
     let details = json!({"by": by, "address": address.to_string()});
     match found {
         Ok((who, role)) => {
-            state.attempts.succeeded(address);
+            state.attempts.address_succeeded(address);
             state.host.gateway.record_change(&who, "sign_in", None, details, None);
             begin(&state, &browser, &headers, who, role, form.text("next"))
         }
@@ -235,21 +193,5 @@ mod tests {
         {
             assert_eq!(own_page(foreign), "./", "{foreign}");
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_address_has_five_wrong_attempts_a_minute() {
-        let attempts = Attempts::default();
-        let [one, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
-        for _ in 0..20 {
-            assert!(attempts.begin(one), "who gets in may sign in as often as they like");
-            attempts.succeeded(one);
-        }
-        assert!((0..5).all(|_| attempts.begin(one)));
-        assert!(!attempts.begin(one) && attempts.begin(other));
-        tokio::time::advance(FAILURE_TIME).await;
-        assert!(attempts.begin(one));
-        assert!((0..2_000_u32).all(|number| attempts.begin(IpAddr::from(number.to_be_bytes()))));
-        assert!(attempts.0.lock().expect("unlocked").len() <= MAX_ADDRESSES);
     }
 }

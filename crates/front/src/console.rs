@@ -31,8 +31,12 @@ pub trait ConsolePages: Send + Sync {
     /// A link that signs this administrator in, once.
     fn login_link(&self, who: &Principal) -> Result<LoginLink, ToolError>;
     fn people(&self) -> Vec<Person>;
-    /// Who this is, where name and passphrase are right. Guesses are limited.
-    fn check_person(&self, login: PersonLogin) -> BoxFuture<'_, Result<(Principal, PersonRole), ToolError>>;
+    /// Who this is, where name and passphrase are right. The guesses of the caller `who` are limited.
+    fn check_person<'a>(
+        &'a self,
+        who: &'a Principal,
+        login: PersonLogin,
+    ) -> BoxFuture<'a, Result<(Principal, PersonRole), ToolError>>;
     fn add_person(&self, person: NewPerson) -> BoxFuture<'_, Result<CreatedPerson, ToolError>>;
     /// Ends their sessions too.
     fn remove_person(&self, name: &str) -> Result<Person, ToolError>;

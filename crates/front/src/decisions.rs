@@ -42,7 +42,7 @@ pub(crate) async fn decide(
         let person = match wanted.person {
             Some(login) => {
                 let details = json!({"name": clean_line(&login.name, 64)});
-                let checked = pages(&front)?.check_person(login).await;
+                let checked = pages(&front)?.check_person(&who, login).await;
                 let change = Change { what: "show_passphrase", device: None, details };
                 let (person, role) = change.record(&front, &who, || checked)?;
                 if role < PersonRole::Approver {
