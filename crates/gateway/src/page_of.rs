@@ -1,6 +1,6 @@
 //! One page of a list that may be long: thousands of devices cost neither a client's memory nor a model's context.
 
-use sinew_tool::{ErrorKind, ToolError, json};
+use sinew_tool::{ErrorKind, ToolError};
 
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,9 +49,7 @@ pub(crate) async fn in_background<T: Send + 'static>(
 
 /// A cursor that no page gave.
 pub(crate) fn unknown_cursor() -> ToolError {
-    let issue = "must be the `next` of the last answer";
-    ToolError::new(ErrorKind::InvalidArguments, format!("`after` {issue}"))
-        .with_details(json!({"parameter_name": "after", "issue": issue}))
+    ToolError::new(ErrorKind::BadCursor, "`after` must be the `next` of the last answer; begin again without it")
 }
 
 #[cfg(test)]

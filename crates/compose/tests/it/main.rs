@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic)]
 
+mod console;
 mod relay;
 mod routine_rights;
 mod routines;

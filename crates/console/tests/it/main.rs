@@ -5,5 +5,6 @@
 mod approvals;
 mod browser;
 mod consent;
+mod proxy;
 mod sessions;
 mod streams;

@@ -10,6 +10,7 @@ mod consent;
 mod dialout;
 mod errors;
 mod hostile;
+mod leases;
 mod lenient;
 mod lines;
 mod metrics;

@@ -3,13 +3,19 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sinew_gateway::{AccessSettings, ApprovalDecision, Principal, Role};
+use sinew_tool::settings::Setting;
 use tokio::time::Instant;
 
 use crate::lines::{Pipe, hear, initialize, pipe, say};
 use crate::server::TestServer;
 
 fn wait(id: i64, token: Option<&str>) -> String {
-    let mut params = json!({"name": "wait", "arguments": {}});
+    call_with("wait", id, token)
+}
+
+fn call_with(tool: &str, id: i64, token: Option<&str>) -> String {
+    let mut params = json!({"name": tool, "arguments": {}});
     if let Some(token) = token {
         params["_meta"] = json!({"progressToken": token});
     }
@@ -65,6 +71,34 @@ async fn a_device_that_says_nothing_keeps_a_caller_for_30_seconds_and_one_with_a
         // The clock runs on while the store works.
         assert!(started.elapsed().as_secs() >= seconds);
         assert_eq!([server.signal().await, server.signal().await], ["started", "dropped"]);
+    }
+}
+
+/// A person decides 40 s after the call. Without a progress token, the device may need 30 of the 55 s.
+#[tokio::test(start_paused = true)]
+async fn a_caller_with_a_progress_token_waits_longer_for_a_person() {
+    for (token, is_made) in [(None, false), (Some("t"), true)] {
+        let server = TestServer::new().await;
+        let mut access = AccessSettings::default();
+        let ask = json!({"rules": [{"id": "ask", "tools": ["measure"], "do": "ask", "ask": {"wait": 50}}]});
+        Setting::read(&mut access.policy, ask).unwrap();
+        server.gateway.set_access(access).unwrap();
+        let mut pipe = pipe(&server);
+        say(&mut pipe.writer, &initialize()).await;
+        hear(&mut pipe.reader).await;
+        let mut asked = server.gateway.approval_changes();
+        say(&mut pipe.writer, &call_with("measure", 1, token)).await;
+        asked.changed().await.unwrap();
+        let gateway = server.gateway.clone();
+        let person = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(40)).await;
+            let id = gateway.approval_requests().remove(0).id;
+            gateway.decide_approval(&Principal::new("person", Role::Admin), "test", &id, ApprovalDecision::Once)
+        });
+        let result = answer(&mut pipe).await["result"].clone();
+        assert_eq!(result["structuredContent"] == json!({"n": 21.5}), is_made, "{result}");
+        assert_eq!(result["_meta"]["sinew/error"]["error_type"] == "ApprovalNeeded", !is_made, "{result}");
+        assert!(person.await.unwrap().is_ok(), "the request outlives a call that gave up");
     }
 }
 

@@ -120,7 +120,7 @@ async fn effects_come_in_pages_by_device_and_tool() {
     assert_eq!(count([("effect", "danger"), ("search", "")]).await, 0);
     assert!(EffectFilter::read(|key| (key == "effect").then_some("bad")).is_err());
     let wrong = gateway.effects(EffectFilter::default(), Some("nonsense"), 3).await.unwrap_err();
-    assert_eq!(wrong.kind, ErrorKind::InvalidArguments);
+    assert_eq!(wrong.kind, ErrorKind::BadCursor);
 }
 
 #[tokio::test]
