@@ -15,8 +15,8 @@ fuzz_target!(|input: &[u8]| {
     runtime.block_on(async {
         let count = input.iter().filter(|byte| **byte == b'\n').count();
         let (writer, mut answers) = tokio::io::duplex((count + 1) * 4096);
-        let mut lines =
-            LineTransport::new(std::io::Cursor::new(input.to_vec()), writer, 512, MemoryBudget::new(1 << 20));
+        let [bodies, waiting] = [1 << 20; 2].map(MemoryBudget::new);
+        let mut lines = LineTransport::new(std::io::Cursor::new(input.to_vec()), writer, 512, bodies, waiting);
         let mut messages = 0;
         while let Some(message) = lines.receive().await {
             match message {

@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use rmcp::model::RequestId;
 use serde_json::value::RawValue;
 
+use crate::memory::MemoryShare;
+
 /// Messages in one batch.
 const MAX_MESSAGES: usize = 256;
 
@@ -22,13 +24,18 @@ pub(crate) fn split(text: &[u8]) -> Option<Result<Vec<&[u8]>, String>> {
 }
 
 /// The answers to the requests of one batch, which are sent together.
-#[derive(Default)]
 pub(crate) struct BatchAnswers {
     waiting: HashSet<RequestId>,
     answers: Vec<String>,
+    /// The memory of the answers.
+    share: MemoryShare,
 }
 
 impl BatchAnswers {
+    pub(crate) fn new(share: MemoryShare) -> BatchAnswers {
+        BatchAnswers { waiting: HashSet::new(), answers: Vec::new(), share }
+    }
+
     pub(crate) fn expect(&mut self, id: RequestId) {
         self.waiting.insert(id);
     }
@@ -40,11 +47,14 @@ impl BatchAnswers {
 
     /// An answer to no request, as to a message that could not be read.
     pub(crate) fn push(&mut self, answer: String) {
+        self.share.grow(answer.len());
         self.answers.push(answer);
     }
 
-    pub(crate) fn answer(&mut self, id: &RequestId, answer: String) {
+    /// An answer whose memory is in `share`.
+    pub(crate) fn answer(&mut self, id: &RequestId, answer: String, share: MemoryShare) {
         self.waiting.remove(id);
+        self.share.absorb(share);
         self.answers.push(answer);
     }
 
@@ -57,9 +67,9 @@ impl BatchAnswers {
         self.waiting.is_empty()
     }
 
-    /// The answers as one message; `None` if the batch had only notifications.
-    pub(crate) fn to_message(&self) -> Option<Vec<u8>> {
-        (!self.answers.is_empty()).then(|| format!("[{}]", self.answers.join(",")).into_bytes())
+    /// The answers as one message, and its memory; `None` if the batch had only notifications.
+    pub(crate) fn into_message(self) -> Option<(Vec<u8>, MemoryShare)> {
+        (!self.answers.is_empty()).then(|| (format!("[{}]", self.answers.join(",")).into_bytes(), self.share))
     }
 }
 

@@ -15,26 +15,27 @@ use crate::memory::{MemoryBudget, MemoryShare};
 /// and is counted.
 const PIECE: usize = 64 << 10;
 
-/// The answer, counted against `budget` and ended early when `end` resolves. `None` when the budget has no room for it.
+/// The answer, counted against `budget` and ended early when `end` resolves. The budget when it has no room for it.
 pub(crate) fn counted(
     response: Response<Body>,
-    budget: &MemoryBudget,
+    budget: impl FnOnce() -> MemoryBudget,
     end: Option<BoxFuture<'static, ()>>,
     connection_use: Option<ConnectionUse>,
-) -> Option<Response<Body>> {
+) -> Result<Response<Body>, MemoryBudget> {
     let size = response.body().size_hint().exact();
     if size.is_some_and(|size| size <= PIECE as u64) {
-        return Some(response);
+        return Ok(response);
     }
+    let budget = budget();
     let mut share = budget.share();
     let length = size.and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
     if !share.try_grow(length) {
-        return None;
+        return Err(budget);
     }
     let counted = length > 0;
     let counted_body =
         |body| CountedBody { body, rest: Bytes::new(), share, counted, end, _connection: connection_use };
-    Some(response.map(|body| Body::new(counted_body(body))))
+    Ok(response.map(|body| Body::new(counted_body(body))))
 }
 
 struct CountedBody {
@@ -99,8 +100,8 @@ mod tests {
 
     use super::*;
 
-    fn large(budget: &MemoryBudget) -> Option<Response<Body>> {
-        counted(Response::new(Body::from(vec![7; 5 * PIECE + 1])), budget, None, None)
+    fn large(budget: &MemoryBudget) -> Result<Response<Body>, MemoryBudget> {
+        counted(Response::new(Body::from(vec![7; 5 * PIECE + 1])), || budget.clone(), None, None)
     }
 
     #[tokio::test]
@@ -108,8 +109,8 @@ mod tests {
         let budget = MemoryBudget::new(6 * PIECE);
         let mut body = large(&budget).expect("there is room").into_body();
         assert_eq!((budget.used(), body.size_hint().exact()), (5 * PIECE + 1, Some(5 * PIECE as u64 + 1)));
-        assert!(large(&budget).is_none());
-        assert!(counted(Response::new(Body::from("small")), &budget, None, None).is_some());
+        assert!(large(&budget).is_err());
+        assert!(counted(Response::new(Body::from("small")), || budget.clone(), None, None).is_ok());
         let first = body.frame().await.expect("a frame").expect("data").into_data().expect("data");
         assert_eq!((first.len(), budget.used()), (PIECE, 4 * PIECE + 1));
         assert_eq!(body.collect().await.expect("the rest").to_bytes().len(), 4 * PIECE + 1);
@@ -122,7 +123,7 @@ mod tests {
         let silent = futures_util::stream::pending::<Result<Bytes, std::convert::Infallible>>();
         let end: BoxFuture<'static, ()> = Box::pin(async { drop(revoked.await) });
         let response = Response::new(Body::from_stream(silent));
-        let body = counted(response, &MemoryBudget::new(PIECE), Some(end), None).expect("a stream").into_body();
+        let body = counted(response, || MemoryBudget::new(PIECE), Some(end), None).expect("a stream").into_body();
         let ((), ended) = tokio::join!(async { revoke.send(()).unwrap_or_default() }, body.collect());
         assert!(ended.is_ok_and(|body| body.to_bytes().is_empty()));
     }

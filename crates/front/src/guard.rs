@@ -290,8 +290,8 @@ pub(crate) async fn serve_as<F: Future<Output = Response<Body>>>(
     mut request: Request,
     answer: impl FnOnce(Request) -> F,
 ) -> Response<Body> {
-    if front.answers.is_spent() {
-        return too_many_answers(front);
+    if let Some(spent) = front.answers.spent(&who.id) {
+        return too_many_answers(spent.limit());
     }
     let place = request.extensions().get::<Arc<ConnectionPlace>>();
     let connection_use = match place.map(|place| place.start_use(&who)) {
@@ -310,7 +310,7 @@ pub(crate) async fn serve_as<F: Future<Output = Response<Body>>>(
             return *unauthorized(front, "The bearer token was revoked", ChallengeError::Invalid);
         }
     };
-    let gateway = front.gateway.clone();
+    let (gateway, client) = (front.gateway.clone(), who.clone());
     let can_end = session.is_some() || who.revocable;
     let end: Option<BoxFuture<'static, ()>> = can_end.then(|| -> BoxFuture<'static, ()> {
         Box::pin(async move {
@@ -333,7 +333,8 @@ pub(crate) async fn serve_as<F: Future<Output = Response<Body>>>(
             }
         })
     });
-    counted_body::counted(response, &front.answers, end, connection_use).unwrap_or_else(|| too_many_answers(front))
+    let budget = || front.answers.of(&client.id);
+    counted_body::counted(response, budget, end, connection_use).unwrap_or_else(|budget| too_many_answers(budget.limit()))
 }
 
 /// Reads a small body that nobody wants. A connection closes behind an answer that leaves some of its request unread,
@@ -346,10 +347,10 @@ async fn discard_body(request: Request) {
 }
 
 /// Refuses a request because too many answers wait to be read.
-fn too_many_answers(front: &FrontState) -> Response<Body> {
+fn too_many_answers(limit: usize) -> Response<Body> {
     let message = format!(
         "answers of {} MiB wait for clients to read them; try again in a second, but check first whether a call took effect",
-        front.answers.limit() >> 20
+        limit >> 20
     );
     reply::problem(StatusCode::SERVICE_UNAVAILABLE, "busy", &message)
 }

@@ -178,7 +178,7 @@ async fn ready(State(front): State<Arc<FrontState>>) -> Response<Body> {
     let checks = [
         (front.drain.is_cancelled(), NotReadyReason::Stopping),
         (front.gateway.store_problem().is_some(), NotReadyReason::NotRecording),
-        (front.answers.is_spent(), NotReadyReason::Busy),
+        (front.answers.all.is_spent(), NotReadyReason::Busy),
     ];
     let reasons: Vec<NotReadyReason> =
         checks.into_iter().filter(|(failed, _)| *failed).map(|(_, reason)| reason).collect();

@@ -160,6 +160,8 @@ sinew_tool::settings! {
         pub bodies: usize = 96 << 20, within 1_048_576..=1_099_511_627_776;
         /// Bytes of answers that clients have not read yet, all together.
         pub answers: usize = 128 << 20, within 1_048_576..=1_099_511_627_776;
+        /// Such bytes of one token: a client that does not read takes no room from the others. The largest answer has 22 MiB.
+        pub answers_each: usize = 64 << 20, within 1_048_576..=1_099_511_627_776;
         /// Seconds without being able to write after which a connection is closed.
         pub stall: Duration = Duration::from_secs(60), within 1..=3_600;
     }

@@ -21,7 +21,7 @@ use crate::id_scanner::IdScanner;
 use crate::inspect::{self, MessageError};
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::message_memory;
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, Written};
 use crate::revision::Revision;
 use sinew_tool::lenient;
 
@@ -29,6 +29,9 @@ use sinew_tool::lenient;
 const MAX_OPEN: usize = 64;
 /// Subscriptions of one client. They stay open, so they are counted separately.
 const MAX_SUBSCRIPTIONS: usize = 64;
+
+/// Refuses a request whose answer could not wait for the client.
+const FULL: &str = "too many answers wait to be read; read them, then try again";
 
 pub struct LineTransport<R> {
     reader: BufReader<R>,
@@ -67,8 +70,9 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         writer: impl AsyncWrite + Unpin + Send + 'static,
         limit: usize,
         bodies: MemoryBudget,
+        answers: MemoryBudget,
     ) -> LineTransport<R> {
-        let (reader, outbox) = (BufReader::new(reader), Outbox::new(writer));
+        let (reader, outbox) = (BufReader::new(reader), Outbox::new(writer, answers));
         LineTransport {
             reader,
             outbox,
@@ -99,7 +103,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             return Ok(());
         };
         let messages = messages.map_err(|message| MessageError::new(ErrorKind::InvalidRequest, message))?;
-        let mut answers = BatchAnswers::default();
+        let mut answers = BatchAnswers::new(self.outbox.take(0));
         for message in messages {
             match self.parse(message, &share) {
                 Ok(message) => {
@@ -129,6 +133,9 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
                 if self.open.contains_key(&request.id) {
                     return refused(ErrorKind::InvalidRequest, inspect::SAME_ID);
                 }
+                if self.outbox.is_full() {
+                    return refused(ErrorKind::Busy, FULL);
+                }
                 if is_subscription && self.subscriptions() >= MAX_SUBSCRIPTIONS {
                     return refused(ErrorKind::Busy, "this connection has 64 subscriptions; cancel one first");
                 }
@@ -152,18 +159,25 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
     /// Sends the answers of the batches that are complete.
     fn send_batches(&mut self) {
         for batch in self.batches.extract_if(.., |batch| batch.is_complete()) {
-            if let Some(message) = batch.to_message() {
-                drop(self.outbox.push(message));
+            if let Some((message, share)) = batch.into_message() {
+                drop(self.outbox.push(message, share));
             }
         }
     }
 
-    /// Keeps an answer back if it belongs to a batch.
-    fn answer_in_batch(&mut self, id: &RequestId, answer: &[u8]) -> bool {
-        let Some(batch) = self.batches.iter_mut().find(|batch| batch.waits_for(id)) else { return false };
-        batch.answer(id, String::from_utf8_lossy(answer).into_owned());
+    /// Queues a message, or keeps it back if it answers a request of a batch.
+    fn deliver(&mut self, answered: Option<&RequestId>, bytes: Vec<u8>, share: MemoryShare) -> Option<Written> {
+        let batch = answered.and_then(|id| Some((id, self.batches.iter_mut().find(|batch| batch.waits_for(id))?)));
+        let Some((id, batch)) = batch else { return Some(self.outbox.push(bytes, share)) };
+        batch.answer(id, String::from_utf8_lossy(&bytes).into_owned(), share);
         self.send_batches();
-        true
+        None
+    }
+
+    fn push_error(&self, error: &MessageError) {
+        let text = error.to_text().into_bytes();
+        let share = self.outbox.take(text.len());
+        drop(self.outbox.push(text, share));
     }
 
     async fn read_line(&mut self) -> std::io::Result<LineRead> {
@@ -221,15 +235,15 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
         if let Some(id) = &answered {
             self.open.remove(id);
         }
-        let queued = to_bytes(&message).map(|bytes| match (&answered, self.outbox.has_room(bytes.len())) {
-            (Some(id), true) if self.answer_in_batch(id, &bytes) => None,
-            (_, true) => Some(self.outbox.push(bytes)),
-            (Some(id), false) => {
+        let queued = to_bytes(&message).map(|bytes| match (self.outbox.reserve(bytes.len()), &answered) {
+            (Some(share), answered) => self.deliver(answered.as_ref(), bytes, share),
+            (None, Some(id)) => {
                 let error = dropped(id).to_text().into_bytes();
-                (!self.answer_in_batch(id, &error)).then(|| self.outbox.push(error))
+                let share = self.outbox.take(error.len());
+                self.deliver(Some(id), error, share)
             }
             // Lost notifications are not replaced.
-            (None, false) => None,
+            (None, None) => None,
         });
         async move {
             match queued? {
@@ -270,7 +284,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
                     return None;
                 }
             };
-            drop(self.outbox.push(error.to_text().into_bytes()));
+            self.push_error(&error);
         }
     }
 

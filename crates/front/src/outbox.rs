@@ -7,16 +7,17 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::memory::{MemoryBudget, MemoryShare};
+
 /// No more is read from a client while this many bytes wait for it. About one large answer.
 const PAUSE_READING: usize = 1 << 20;
-/// Beyond this many bytes an answer is replaced by an error. The largest answer has 22 MiB as text, and answers to
-/// requests that were read before may still follow.
-const FULL: usize = 32 << 20;
 
 /// The writing end of a client's connection.
 pub(crate) struct Outbox {
     /// Unbounded, because the bytes are bounded instead.
     lines: Option<mpsc::UnboundedSender<QueuedLine>>,
+    /// Memory for what the client has not read yet.
+    memory: MemoryBudget,
     waiting: Arc<watch::Sender<usize>>,
     writing: JoinHandle<io::Result<()>>,
 }
@@ -24,33 +25,46 @@ pub(crate) struct Outbox {
 struct QueuedLine {
     bytes: Vec<u8>,
     written: oneshot::Sender<()>,
+    _share: MemoryShare,
 }
 
 /// Resolves when a line was written.
 pub(crate) type Written = oneshot::Receiver<()>;
 
 impl Outbox {
-    pub(crate) fn new(writer: impl AsyncWrite + Unpin + Send + 'static) -> Outbox {
+    pub(crate) fn new(writer: impl AsyncWrite + Unpin + Send + 'static, memory: MemoryBudget) -> Outbox {
         let (lines, queue) = mpsc::unbounded_channel();
         let waiting = Arc::new(watch::Sender::new(0));
         let writing = tokio::spawn(write(writer, queue, waiting.clone()));
-        Outbox { lines: Some(lines), waiting, writing }
+        Outbox { lines: Some(lines), memory, waiting, writing }
     }
 
-    /// Whether a line of this length may still be queued.
-    pub(crate) fn has_room(&self, length: usize) -> bool {
-        let waiting = *self.waiting.borrow();
-        waiting == 0 || waiting + length <= FULL
+    /// Whether no further answer may wait for the client.
+    pub(crate) fn is_full(&self) -> bool {
+        self.memory.is_spent()
+    }
+
+    /// The memory for an answer of this length, if it may wait for the client.
+    pub(crate) fn reserve(&self, length: usize) -> Option<MemoryShare> {
+        let mut share = self.memory.share();
+        share.try_grow(length).then_some(share)
+    }
+
+    /// The memory for a short line, such as an error in place of an answer, which is queued in any case.
+    pub(crate) fn take(&self, length: usize) -> MemoryShare {
+        let mut share = self.memory.share();
+        share.grow(length);
+        share
     }
 
     /// Queues a line. It is lost when the connection is closed.
-    pub(crate) fn push(&self, mut bytes: Vec<u8>) -> Written {
+    pub(crate) fn push(&self, mut bytes: Vec<u8>, share: MemoryShare) -> Written {
         bytes.push(b'\n');
         let (written, done) = oneshot::channel();
         let length = bytes.len();
         self.waiting.send_modify(|waiting| *waiting += length);
         if let Some(lines) = &self.lines {
-            let _ = lines.send(QueuedLine { bytes, written });
+            let _ = lines.send(QueuedLine { bytes, written, _share: share });
         }
         done
     }
@@ -78,7 +92,7 @@ async fn write(
     mut queue: mpsc::UnboundedReceiver<QueuedLine>,
     waiting: Arc<watch::Sender<usize>>,
 ) -> io::Result<()> {
-    while let Some(QueuedLine { bytes, written }) = queue.recv().await {
+    while let Some(QueuedLine { bytes, written, _share }) = queue.recv().await {
         writer.write_all(&bytes).await?;
         if queue.is_empty() {
             writer.flush().await?;
@@ -95,31 +109,54 @@ mod tests {
 
     use super::*;
 
+    /// Queues a line of so many bytes, with its end.
+    fn push(outbox: &Outbox, length: usize) -> Written {
+        outbox.push(vec![b'a'; length - 1], outbox.reserve(length).expect("room"))
+    }
+
     #[tokio::test]
     async fn reading_pauses_while_too_much_waits() {
         let (near, mut far) = tokio::io::duplex(1024);
-        let outbox = Outbox::new(near);
+        let memory = MemoryBudget::new(2 * PAUSE_READING);
+        let outbox = Outbox::new(near, memory.clone());
         assert!(outbox.ready().await);
-        let written = outbox.push(vec![b'a'; PAUSE_READING]);
-        assert!(*outbox.waiting.borrow() >= PAUSE_READING && outbox.has_room(1) && !outbox.has_room(FULL));
+        let written = push(&outbox, PAUSE_READING);
+        assert_eq!((*outbox.waiting.borrow(), memory.used()), (PAUSE_READING, PAUSE_READING));
         let reading = async {
-            let mut bytes = vec![0; PAUSE_READING + 1];
+            let mut bytes = vec![0; PAUSE_READING];
             far.read_exact(&mut bytes).await.expect("the line");
         };
         let (ready, written, ()) = tokio::join!(outbox.ready(), written, reading);
         assert!(ready && written.is_ok() && *outbox.waiting.borrow() == 0);
         drop(far);
-        let _ = outbox.push(vec![b'b'; PAUSE_READING]).await;
+        let _ = push(&outbox, PAUSE_READING).await;
         assert!(!outbox.ready().await, "the client has closed its end");
+        assert_eq!(memory.used(), 0, "nothing waits for a client that is gone");
     }
 
     #[tokio::test]
     async fn closing_waits_for_queued_lines() {
         let (near, mut far) = tokio::io::duplex(16);
-        let mut outbox = Outbox::new(near);
-        drop(outbox.push(vec![b'a'; 100]));
+        let mut outbox = Outbox::new(near, MemoryBudget::new(1000));
+        drop(push(&outbox, 101));
         let mut bytes = Vec::new();
         let (closed, read) = tokio::join!(outbox.close(), far.read_to_end(&mut bytes));
         assert!(closed.is_ok() && read.ok() == Some(101));
+    }
+
+    #[tokio::test]
+    async fn lines_of_all_connections_are_counted_until_they_are_written() {
+        let memory = MemoryBudget::new(1000);
+        let connect = || {
+            let (near, far) = tokio::io::duplex(16);
+            (Outbox::new(near, memory.clone()), far)
+        };
+        let ((mut first, mut far), (second, _far)) = (connect(), connect());
+        drop((push(&first, 600), push(&second, 400)));
+        assert!(first.is_full() && second.is_full() && second.reserve(1).is_none());
+        let mut bytes = Vec::new();
+        let (closed, read) = tokio::join!(first.close(), far.read_to_end(&mut bytes));
+        assert!(closed.is_ok() && read.ok() == Some(600));
+        assert!(second.reserve(600).is_some() && second.reserve(601).is_none());
     }
 }

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::conformance::ConformanceFixture;
 use crate::listing::{KnownSchemas, ListForm, McpToolList, Schemas};
-use crate::memory::MemoryBudget;
+use crate::memory::{ClientBudgets, MemoryBudget};
 use crate::{ClusterView, ConsolePages, Front, FrontSettings, RoutineFiles, ServerList};
 
 pub(crate) struct FrontState {
@@ -34,7 +34,7 @@ pub(crate) struct FrontState {
     /// Memory for requests that are being handled.
     pub bodies: MemoryBudget,
     /// Memory for answers that clients have not read yet.
-    pub answers: MemoryBudget,
+    pub answers: ClientBudgets,
     pub fixture: Option<ConformanceFixture>,
     info: ServerConfig,
     listings: Mutex<Vec<Arc<KeptListing>>>,
@@ -86,7 +86,9 @@ impl FrontState {
     pub(crate) fn new(front: Front) -> Result<Arc<FrontState>, std::io::Error> {
         let Front { gateway, settings, servers, routines, console, sign_in, cluster } = front;
         let fixture = settings.conformance.then(ConformanceFixture::new);
-        let (bodies, answers) = (MemoryBudget::new(settings.limits.bodies), MemoryBudget::new(settings.limits.answers));
+        let limits = &settings.limits;
+        let bodies = MemoryBudget::new(limits.bodies);
+        let answers = ClientBudgets::new(limits.answers, limits.answers_each);
         Ok(Arc::new(FrontState {
             gateway,
             settings,

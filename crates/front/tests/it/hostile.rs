@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sinew_front::{FrontLimits, FrontSettings};
 use sinew_gateway::Role;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
 use crate::lines::{call, hear, initialize, pipe, say, upgraded};
@@ -79,6 +80,51 @@ async fn an_answer_beyond_the_limit_of_waiting_answers_is_refused() {
     assert_eq!((refused.status.as_u16(), &refused.json()["error"]), (503, &json!("busy")));
     assert_eq!(echo(80 << 10).await.status, 200);
     assert_eq!(echo(10).await.status, 200);
+}
+
+#[tokio::test]
+async fn what_waits_on_a_stream_of_lines_counts_for_its_client_and_others_are_served() {
+    // As much as waits when the gateway stops reading a stream.
+    let limits = FrontLimits { answers: 4 << 20, answers_each: 1 << 20, ..FrontLimits::default() };
+    let server = TestServer::with(limited(limits), None).await;
+    let (other, token, _) = guest(&server);
+    let (reader, mut writer) = tokio::io::split(upgraded(&server, &server.token).await);
+    let enough = CancellationToken::new();
+    let sending = tokio::spawn({
+        let enough = enough.clone();
+        async move {
+            let mut sent = 0;
+            while !enough.is_cancelled() {
+                sent += 1;
+                say(&mut writer, &call(sent, "lamp__echo", json!({"text": "x".repeat(10_000)}))).await;
+            }
+            (sent, writer)
+        }
+    });
+    // Nobody reads, so the client soon gets nothing more, over HTTP either.
+    let refused = loop {
+        let reply = server.client().get("/api/v1/devices").await;
+        if reply.status != 200 {
+            break reply;
+        }
+    };
+    assert_eq!((refused.status.as_u16(), &refused.json()["error"]), (503, &json!("busy")));
+    assert_eq!(other.get("/api/v1/devices").await.status, 200);
+    assert_eq!(other.get("/ready").await.status, 200);
+    let mut socket = upgraded(&server, &token).await;
+    say(&mut socket, &call(1, "lamp__echo", json!({"text": "hi"}))).await;
+    assert_eq!(hear(&mut socket).await["result"]["content"][0]["text"], "hi");
+    // When it reads again, each of its requests has an answer, and it is served.
+    enough.cancel();
+    let mut reader = BufReader::new(reader);
+    let (mut answered, mut sending, mut sent) = (0, sending, None);
+    while sent.as_ref().is_none_or(|(sent, _)| answered < *sent) {
+        tokio::select! {
+            answer = hear(&mut reader) => answered += i64::from(answer["id"].is_i64()),
+            done = &mut sending, if sent.is_none() => sent = Some(done.unwrap()),
+        }
+    }
+    assert_eq!(server.client().get("/api/v1/devices").await.status, 200);
 }
 
 #[tokio::test]
