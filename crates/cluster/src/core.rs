@@ -308,7 +308,7 @@ impl Core {
                     "two devices have one identity: one is connected here, one at another node; this one waits"
                 );
                 let body = json!({ "node": other.as_str() });
-                let notice = Notice { topic: "sinew/identity_twice".to_owned(), body };
+                let notice = Notice { topic: "identity_twice".to_owned(), body };
                 self.step(Step::Apply(DeviceEvent::Said(local.device.clone(), notice)));
             }
             PresenceEvent::Joined => tracing::info!(

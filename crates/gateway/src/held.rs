@@ -11,6 +11,10 @@ use crate::view::{HeldChange, HeldToolView};
 
 /// Changes shown at once; the rest are counted. An event holds 16 KiB.
 const MAX_SHOWN: usize = 40;
+/// Topics of the gateway's own events begin so, and those of devices never do.
+pub(crate) const OWN_TOPICS: &str = "sinew/";
+/// The longest topic of an event.
+const MAX_TOPIC: usize = 128;
 /// The event about changed tools.
 pub(crate) const TOOLS_CHANGED: &str = "sinew/tools_changed";
 
@@ -37,8 +41,35 @@ pub(crate) struct HeldTool {
     pub tool: String,
     /// The tool as the device has it now.
     pub entry: Value,
+    /// The tool as it was agreed on; `None` for a new one.
+    pub agreed: Option<Value>,
     pub why: String,
     pub changes: Vec<Change>,
+}
+
+/// The topic of an event that a device sent, whatever the device calls it.
+pub(crate) fn device_topic(topic: &str) -> String {
+    // Cleaned first, so that invisible characters do not hide how it begins.
+    let topic = clean_line(topic, MAX_TOPIC);
+    if topic.starts_with(OWN_TOPICS) { format!("device:{topic}") } else { topic }
+}
+
+/// In place of the name of a new tool in events.
+const NEW_TOOL: &str = "*";
+
+impl HeldTool {
+    /// The name, as events have it.
+    fn agreed_name(&self) -> String {
+        self.agreed.as_ref().map_or_else(|| NEW_TOOL.to_owned(), |_| clean_line(&self.tool, 64))
+    }
+
+    /// A place in the tool, as far as it was agreed on: the names of new parameters are text of the device, too.
+    fn agreed_part<'a>(&self, path: &'a str) -> &'a str {
+        let Some(agreed) = &self.agreed else { return "" };
+        let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
+        let known = ends.take_while(|end| agreed.pointer(&path[..*end]).is_some());
+        known.last().map_or("", |end| &path[..end])
+    }
 }
 
 /// What a device writes about itself.
@@ -96,7 +127,7 @@ impl HeldTools {
 
     /// The names of the tools, as an event has them.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.tools.iter().take(MAX_SHOWN).map(|held| clean_line(&held.tool, 64)).collect()
+        self.tools.iter().take(MAX_SHOWN).map(HeldTool::agreed_name).collect()
     }
 
     /// What a person can do about it; `None` where only tools are gone.
@@ -163,7 +194,14 @@ impl ToolsetChange {
             return None;
         }
         let bump = Bump::of(changes.iter().map(|change| change.impact).max());
-        let places: Vec<Value> = changes.iter().take(MAX_SHOWN).map(place).collect();
+        // What was held back until now was not agreed on either, except for a new tool that was accepted.
+        let is_accepted = |held: &&HeldTool| held.agreed.is_none() && released.iter().any(|one| one.tool == held.tool);
+        let held = |tool: &str| {
+            let was_held = held_tools(&self.was_held).filter(|held| !is_accepted(held));
+            held_tools(&self.held).chain(was_held).find(|held| held.tool == tool)
+        };
+        let places: Vec<Value> =
+            changes.iter().take(MAX_SHOWN).map(|change| place(change, held(&change.tool))).collect();
         let mut body = json!({"bump": bump.word(), "changes": places});
         if let Some(more) = changes.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
             body["more"] = json!(more);
@@ -183,10 +221,11 @@ fn held_tools(held: &Option<Arc<HeldTools>>) -> impl Iterator<Item = &HeldTool> 
     held.iter().flat_map(|held| &held.tools)
 }
 
-fn place(change: &Change) -> Value {
+/// `held`: the tool, if it is not as agreed.
+fn place(change: &Change, held: Option<&HeldTool>) -> Value {
     json!({
-        "tool": clean_line(&change.tool, 64),
-        "path": clean_line(&change.path, 96),
+        "tool": held.map_or_else(|| clean_line(&change.tool, 64), HeldTool::agreed_name),
+        "path": clean_line(held.map_or(&*change.path, |held| held.agreed_part(&change.path)), 96),
         "kind": change.kind,
         "impact": change.impact.word(),
     })

@@ -110,7 +110,8 @@ impl Pins {
                     owner.tools.insert(tool.name.clone(), LockedTool { tool: tool.clone(), pinned: true });
                 }
                 Decision::Held { why, changes } => {
-                    held.push(HeldTool { tool: tool.name.clone(), entry: locked_form(tool), why, changes });
+                    let agreed = before.tools.get(&tool.name).map(|agreed| locked_form(&agreed.tool));
+                    held.push(HeldTool { tool: tool.name.clone(), entry: locked_form(tool), agreed, why, changes });
                 }
             }
         }

@@ -18,7 +18,7 @@ use sinew_spec::lock::Follow;
 use sinew_tool::{DeviceEvent, DeviceId, DeviceKey, FamilyName, Notice, ToolError};
 use tokio::sync::watch;
 
-use crate::held::ToolsetChange;
+use crate::held::{ToolsetChange, device_topic};
 use crate::labels::Label;
 use crate::pins::Pins;
 use crate::prepare::ToolPreparer;
@@ -82,7 +82,8 @@ impl Registry {
             }
             DeviceEvent::Said(device, notice) => {
                 let info = device.info();
-                self.lock().add_event_of(&info.key, notice);
+                let topic = device_topic(&notice.topic);
+                self.lock().add_event_of(&info.key, Notice { topic, ..notice });
                 false
             }
             DeviceEvent::Dropped(device, count) => {

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
-use sinew_tool::text::clean_line;
 use sinew_tool::{BoxFuture, DeviceId, ErrorKind, Notice, ToolError};
 use tokio::sync::broadcast;
 
@@ -74,7 +73,6 @@ impl EventLog for LocalEvents {
             0..=MAX_EVENT_BODY => body,
             length => json!({"too_large": length}).to_string(),
         };
-        let topic = clean_line(&notice.topic, 128);
         // The store gets the events in the order of their numbers.
         let mut counts = self.counts();
         counts.seq += 1;
@@ -87,7 +85,7 @@ impl EventLog for LocalEvents {
             return;
         };
         let (nth, at, device) = (count.nth, now(), device.clone());
-        if !self.store.event(EventRow { seq, nth, at, device, topic, body, _pending: pending }) {
+        if !self.store.event(EventRow { seq, nth, at, device, topic: notice.topic, body, _pending: pending }) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -170,3 +170,17 @@ async fn who_connects_and_who_disconnects_and_why_are_events() {
     let reason = json!({"reason": "connection broken: reset"});
     assert_eq!(said, [("sinew/connected", json!({"tools": 4})), ("sinew/disconnected", reason)]);
 }
+
+#[tokio::test]
+async fn no_device_reports_in_the_name_of_the_gateway() {
+    let gateway = gateway();
+    let board = join(&gateway, Fake::board(1));
+    for topic in ["sinew/store_failed", "\u{200b}sinew/tools_changed", "si\u{ad}new/connected"] {
+        say(&gateway, &board, topic, json!({}));
+    }
+    settled(&gateway).await;
+    let page = gateway.events(Some("board-0001"), None, 10).await.unwrap();
+    let topics: Vec<&str> = page.events.iter().map(|event| event.topic.as_str()).collect();
+    let spoken = ["device:sinew/store_failed", "device:sinew/tools_changed", "device:sinew/connected"];
+    assert_eq!(topics, [&["sinew/connected"][..], &spoken[..]].concat());
+}

@@ -121,6 +121,23 @@ async fn no_event_has_new_text_of_a_device_and_people_see_it_in_the_changes() {
 }
 
 #[tokio::test]
+async fn names_that_were_not_agreed_on_are_in_no_event() {
+    let gateway = gateway();
+    join(&gateway, board(good(), "1.0.0"));
+    pin(&gateway);
+    let mut schema = (*good().input_schema).clone();
+    schema["properties"]["passwords_please"] = json!({"type": "string"});
+    let wordy = Tool { input_schema: schema.into(), ..good() };
+    join(&gateway, Fake::new(1, [wordy, plain("blink"), plain("send_passwords")]));
+    join(&gateway, board(good(), "1.0.0"));
+    let events = told(&gateway).await;
+    assert_eq!((events.len(), &events[0]["quarantined"]), (2, &json!(["relay", "*"])), "{events:?}");
+    let places = json!(events[0]["changes"]).to_string();
+    assert!(places.contains(r#""path":"/inputSchema/properties""#) && places.contains(r#""tool":"*""#), "{places}");
+    assert!(!json!(events).to_string().contains("passwords"), "{events:?}");
+}
+
+#[tokio::test]
 async fn only_what_was_shown_is_accepted() {
     let gateway = gateway();
     let fake = join(&gateway, board(good(), "1.0.0"));
