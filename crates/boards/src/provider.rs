@@ -92,7 +92,7 @@ impl ProviderIdentity {
 
 /// Some dial in, others are reached through a broker that other gateways may use as well.
 pub(crate) fn family() -> Family {
-    Family::new(FamilyName::of(FAMILY), TextTrust::Attributed, Reach::SeveralGateways)
+    Family::new(FamilyName::of(FAMILY), TextTrust::Attributed, Reach::SeveralGateways).pass_text_on()
 }
 
 pub(crate) fn is_provider(info: &DeviceInfo) -> bool {

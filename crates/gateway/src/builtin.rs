@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sinew_schema::Meter;
+use sinew_tool::outcome::SOURCE_KEY;
 use sinew_tool::text::clean_line;
 use sinew_tool::{Args, ErrorKind, Hints, Outcome, Tool, ToolError};
 
@@ -13,6 +14,7 @@ use crate::caller_view::CallerView;
 use crate::check::CompiledSchema;
 use crate::device_filter::DeviceFilter;
 use crate::gateway::Gateway;
+use crate::held::{OWN_TOPICS, WARNING};
 use crate::leases::{self, Reservation};
 use crate::page_of::in_background;
 use crate::prepare::{ExactSchemas, SCHEMA_BUDGET};
@@ -175,12 +177,22 @@ impl BuiltIn {
 
 async fn list_devices(seen: CallerView, args: &Value) -> Result<Outcome, ToolError> {
     let wanted = DeviceFilter::read(|key| text(args, key))?;
-    let page = seen.devices(wanted, text(args, "after"), limit(args)).await?.map(line);
+    let page = seen.devices(wanted, text(args, "after"), limit(args)).await?;
+    let has_quotes = page.items.iter().any(DeviceView::has_quotes);
+    let page = page.map(line);
     let mut answer = json!({"devices": page.items, "total": page.total});
     if let Some(next) = page.next {
         answer["next"] = json!(next);
     }
-    Ok(Outcome::json(answer))
+    Ok(with_quotes(has_quotes, Outcome::json(answer)))
+}
+
+/// Notes that an answer holds text that anybody may have written.
+fn with_quotes(has_quotes: bool, mut outcome: Outcome) -> Outcome {
+    if has_quotes {
+        outcome.meta.insert(SOURCE_KEY.to_owned(), json!({"third_party": true}));
+    }
+    outcome
 }
 
 fn line(device: DeviceView) -> Value {
@@ -240,6 +252,7 @@ async fn reserve_device(gateway: &Gateway, who: &Principal, args: &Value) -> Res
 async fn get_device_events(seen: &CallerView, args: &Value) -> Result<Outcome, ToolError> {
     let text = |key: &str| text(args, key);
     let page = seen.events(text("device"), text("since"), limit(args)).await?;
+    let has_quotes = page.events.iter().any(|event| event.topic == WARNING || !event.topic.starts_with(OWN_TOPICS));
     let page = serde_json::to_value(&page).map_err(|error| ToolError::new(ErrorKind::Internal, error.to_string()))?;
-    Ok(Outcome::json(page))
+    Ok(with_quotes(has_quotes, Outcome::json(page)))
 }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sinew_schema::{Exhausted, Meter};
 use sinew_tool::text::clean;
 use sinew_tool::{
@@ -182,7 +182,7 @@ impl Gateway {
                     record.aim_at(&entry.id);
                 }
                 let outcome = built_in.run(self, &who, args).await?;
-                return Ok(source::mark_own(json!({}), &[], outcome));
+                return Ok(source::mark_own(outcome));
             }
             Target::Device(holder) => holder,
         };
@@ -282,7 +282,8 @@ impl Gateway {
         let call = Call { tool, args, budget: left, from, caller: deadline.clone(), nested };
         record.note_sent(&made);
         let answer = async {
-            let answer = send(device.as_ref(), call).await.map_err(|error| passed_on(error, &made, is_plain))?;
+            let answer = send(device.as_ref(), call).await;
+            let answer = answer.map_err(|error| passed_on(holder, error, &made, is_plain))?;
             self.check_result(holder, answer).await
         };
         let answer = deadline.limit(SLACK, answer).await;
@@ -372,12 +373,10 @@ impl Gateway {
                 }
             }
         };
-        Err(ToolError::new(
-            ErrorKind::BadAnswer,
-            format!(
-                "the answer of `{tool}` on {title} does not fit its output schema ({fault}); the call may have had its effect"
-            ),
-        ))
+        let message = format!(
+            "the answer of `{tool}` on {title} does not fit its output schema ({fault}); the call may have had its effect"
+        );
+        Err(source::mark_error(holder, outcome.is_third_party(), ToolError::new(ErrorKind::BadAnswer, message)))
     }
 }
 
@@ -446,9 +445,12 @@ async fn send(device: &dyn Device, call: Call) -> Result<Outcome, ToolError> {
 }
 
 /// The error of a device, or that of the gateway which made it give up before it did anything.
-fn passed_on(error: ToolError, made: &MadeCalls, is_plain: bool) -> ToolError {
+fn passed_on(holder: Holder<'_>, error: ToolError, made: &MadeCalls, is_plain: bool) -> ToolError {
     let unapproved = made.unapproved().filter(|_| error.kind == ErrorKind::ApprovalNeeded);
-    let mut error = unapproved.unwrap_or_else(|| clean_error(if is_plain { error } else { in_one_voice(error) }));
+    let mut error = unapproved.unwrap_or_else(|| {
+        let error = clean_error(if is_plain { error } else { in_one_voice(error) });
+        source::mark_error(holder, made.have_quotes(), error)
+    });
     // The tool that was called is there; one that it called in turn is not.
     if made.any() && error.kind == ErrorKind::UnknownTool {
         error.kind = ErrorKind::ActionFailed;

@@ -8,7 +8,7 @@ use crate::access::{Lens, LensKey};
 use crate::device_filter::DeviceFilter;
 use crate::fleet_counts::FleetCounts;
 use crate::gateway::Gateway;
-use crate::held::{TOOLS_CHANGED, WARNING};
+use crate::held::{OWN_TOPICS, TOOLS_CHANGED, WARNING};
 use crate::identity::unknown_device;
 use crate::instructions::instructions;
 use crate::page_of::{PageOf, in_background};
@@ -94,7 +94,7 @@ impl CallerView {
         };
         let mut page = seen_events::page(&self.gateway, device, since, limit, is_seen).await?;
         // How many tools a device has, with those that are hidden.
-        let own = page.events.iter_mut().filter(|event| event.topic.starts_with("sinew/"));
+        let own = page.events.iter_mut().filter(|event| event.topic.starts_with(OWN_TOPICS));
         own.filter_map(|event| event.body.as_object_mut()).for_each(|body| drop(body.shift_remove("tools")));
         Ok(page)
     }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
+use sinew_tool::outcome::SOURCE_KEY;
 use sinew_tool::text::clean_line;
-use sinew_tool::{Content, ErrorKind, Outcome, Schema, ToolError};
+use sinew_tool::{Args, Content, ErrorKind, Outcome, Schema, ToolError};
 
 use crate::access::Lens;
 use crate::call::Request;
@@ -176,6 +177,10 @@ fn join(members: &LabelMembers, answers: Vec<Answered>) -> Result<Outcome, ToolE
     if !members.without.is_empty() {
         whole["without_tool"] = json!(members.without);
     }
+    let has_quotes = |(_, result): &Answered| {
+        result.as_ref().map_or_else(ToolError::is_third_party, Outcome::is_third_party)
+    };
+    let source = source::own(json!({"label": members.label}), answers.iter().any(has_quotes));
     if failed == answers.len() {
         let kind = common_kind(&answers);
         let first = answers.iter().find_map(|(_, result)| result.as_ref().err());
@@ -184,10 +189,8 @@ fn join(members: &LabelMembers, answers: Vec<Answered>) -> Result<Outcome, ToolE
             members.label,
             first.map_or("", |error| error.message.as_str())
         );
-        return Err(ToolError::new(kind, message).with_details(whole));
+        return Err(ToolError { source: Some(Box::new(source)), ..ToolError::new(kind, message).with_details(whole) });
     }
-    let parts: Vec<&Outcome> = answers.iter().filter_map(|(_, result)| result.as_ref().ok()).collect();
-    let marked = source::mark_own(json!({"label": members.label}), &parts, Outcome::default());
     let mut content = Vec::new();
     for (entry, result) in answers {
         match result {
@@ -198,7 +201,7 @@ fn join(members: &LabelMembers, answers: Vec<Answered>) -> Result<Outcome, ToolE
             Err(error) => content.push(Content::Text(format!("{}: failed: {error}", entry.id))),
         }
     }
-    Ok(Outcome { content, structured: Some(whole), ..marked })
+    Ok(Outcome { content, structured: Some(whole), meta: Args::from_iter([(SOURCE_KEY.to_owned(), source)]) })
 }
 
 fn line((entry, result): &Answered) -> Value {

@@ -342,9 +342,10 @@ impl NestedCalls for AsCaller {
             let (depth, maker, run) = (self.nesting.depth + 1, Some(self.device.clone()), self.made.run());
             let nesting = Nesting { depth, maker, run, approved_under: None, ..self.nesting.clone() };
             self.made.any.store(true, Ordering::Relaxed);
-            let outcome = self.gateway.start(device, request, nesting).await?;
-            self.made.has_quotes.fetch_or(outcome.is_third_party(), Ordering::Relaxed);
-            Ok(outcome)
+            let answer = self.gateway.start(device, request, nesting).await;
+            let has_quotes = answer.as_ref().map_or_else(ToolError::is_third_party, Outcome::is_third_party);
+            self.made.has_quotes.fetch_or(has_quotes, Ordering::Relaxed);
+            answer
         })
     }
 

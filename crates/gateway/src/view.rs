@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use sinew_tool::{Admission, DeviceId, DeviceKey, Digest, Family, Tool};
+use sinew_tool::{Admission, DeviceId, DeviceKey, Digest, Family, TextTrust, Tool};
 
 use crate::labels::Label;
 use crate::leases::LeaseView;
@@ -59,6 +59,11 @@ pub struct DeviceView {
 impl DeviceView {
     pub fn is_ready(&self) -> bool {
         self.state == "ready"
+    }
+
+    /// Whether it has words that anybody may have written.
+    pub fn has_quotes(&self) -> bool {
+        self.family.text_trust == TextTrust::Quoted && self.instructions.is_some()
     }
 
     pub fn to_json(&self) -> Value {

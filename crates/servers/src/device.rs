@@ -23,7 +23,8 @@ pub(crate) struct ServerDevice {
     pub(crate) look: Notify,
 }
 
-const FAMILY: Family = Family::new(FamilyName::of("server"), TextTrust::Attributed, Reach::SeveralGateways);
+const FAMILY: Family =
+    Family::new(FamilyName::of("server"), TextTrust::Attributed, Reach::SeveralGateways).pass_text_on();
 
 impl ServerDevice {
     pub(crate) fn new(plan: &ServerPlan, session: Arc<Session>, greeting: &Greeting, tools: Toolset) -> ServerDevice {

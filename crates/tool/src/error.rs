@@ -10,6 +10,8 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::outcome::is_third_party;
+
 /// Why a call, or a request that never became one, failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolError {
@@ -19,6 +21,9 @@ pub struct ToolError {
     /// Machine-readable details, for example the argument at fault. Null when there are none.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub details: Value,
+    /// Whose words these are, if not the gateway's: the same that results have in their `_meta` as `sinew/source`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Box<Value>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -162,7 +167,12 @@ impl<'de> Deserialize<'de> for ErrorKind {
 
 impl ToolError {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> ToolError {
-        ToolError { kind, message: message.into(), details: Value::Null }
+        ToolError { kind, message: message.into(), details: Value::Null, source: None }
+    }
+
+    /// Whether the gateway marked it as holding text that anybody may have written.
+    pub fn is_third_party(&self) -> bool {
+        is_third_party(self.source.as_deref())
     }
 
     pub fn with_details(mut self, details: Value) -> ToolError {
@@ -192,6 +202,7 @@ impl ToolError {
             kind: ErrorKind::from_error_type(word).unwrap_or(ErrorKind::ActionFailed),
             message: message.to_owned(),
             details: body.get("error_details").cloned().unwrap_or(Value::Null),
+            source: None,
         })
     }
 }

@@ -22,6 +22,9 @@ pub struct Family {
     /// Whether tools that only read show text of others, such as screens and notifications.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_others: bool,
+    /// Whether what its devices answer may be text of others, because they fetch or pass it on, as a server does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passes_text_on: bool,
     /// Whether its devices only pass calls on, so that they take as many as come.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passes_on: bool,
@@ -39,6 +42,7 @@ impl Family {
             reach,
             prefers_ready: false,
             shows_others: false,
+            passes_text_on: false,
             passes_on: false,
             stays_with_user: false,
         }
@@ -46,6 +50,11 @@ impl Family {
 
     pub const fn show_others(mut self) -> Family {
         self.shows_others = true;
+        self
+    }
+
+    pub const fn pass_text_on(mut self) -> Family {
+        self.passes_text_on = true;
         self
     }
 

@@ -65,11 +65,15 @@ pub enum ResourceBody {
     Blob(String),
 }
 
+/// Whether a source is that of text which anybody may have written.
+pub(crate) fn is_third_party(source: Option<&Value>) -> bool {
+    source.and_then(|source| source.get("third_party")) == Some(&Value::Bool(true))
+}
+
 impl Outcome {
     /// Whether the gateway marked it as holding text that anybody may have written, such as a screen or an app's answer.
     pub fn is_third_party(&self) -> bool {
-        let source = self.meta.get(SOURCE_KEY);
-        source.and_then(|source| source.get("third_party")) == Some(&Value::Bool(true))
+        is_third_party(self.meta.get(SOURCE_KEY))
     }
 
     pub fn text(text: impl Into<String>) -> Outcome {

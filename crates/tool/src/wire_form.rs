@@ -187,6 +187,7 @@ mod tests {
                 name: FamilyName::parse(&name).unwrap(),
                 prefers_ready: quoted,
                 shows_others: several,
+                passes_text_on: quoted || several,
                 passes_on: quoted != several,
                 stays_with_user: quoted && several,
                 text_trust: if quoted { TextTrust::Quoted } else { TextTrust::Attributed },
@@ -240,10 +241,11 @@ mod tests {
 
         #[test]
         fn pictures_and_errors_come_back_as_they_were(
-            name: String, mime: String, bytes: Vec<u8>, row in 0..crate::error::TABLE.len(), message: String, details in value()
+            name: String, mime: String, bytes: Vec<u8>, row in 0..crate::error::TABLE.len(), message: String, details in value(),
+            source in option::of(value().prop_filter("a source is not null", |source| !source.is_null()))
         ) {
             comes_back(&Picture { name: name.into(), mime_type: mime.into(), bytes: bytes.into() });
-            comes_back(&ToolError { kind: crate::error::TABLE[row].kind, message, details });
+            comes_back(&ToolError { kind: crate::error::TABLE[row].kind, message, details, source: source.map(Box::new) });
         }
 
         #[test]

@@ -314,6 +314,7 @@ fn family(name: &str, words: &str, reach: &str) -> Family {
         // The family says it again when the device connects; until then the device is away.
         prefers_ready: false,
         shows_others: false,
+        passes_text_on: false,
         passes_on: false,
         stays_with_user: false,
     }
