@@ -105,14 +105,16 @@ impl Runner<'_> {
 
     async fn step(&mut self, step: &Step, at: &str) -> Result<Option<Value>, ToolError> {
         self.executed += 1;
-        let started = self.host.clock().elapsed();
-        let within_limits = self.check_limits(started);
+        let within_limits = self.check_limits(self.host.clock().elapsed());
+        // The steps inside tell what they did themselves.
+        if matches!(step.kind, StepKind::If { .. } | StepKind::Each { .. }) {
+            within_limits?;
+            return self.carry_out(step, at).await.map(|(_, returned)| returned);
+        }
         let what = match &step.kind {
             StepKind::Call { tool, .. } => tool.clone(),
             kind => kind.word().to_owned(),
         };
-        // The steps inside tell what they did themselves.
-        let is_block = matches!(step.kind, StepKind::If { .. } | StepKind::Each { .. });
         let device = match &step.kind {
             StepKind::Call { device, .. } => device.as_ref(),
             StepKind::Expect { condition, .. } => condition.screens().into_iter().flatten().next(),
@@ -120,16 +122,18 @@ impl Runner<'_> {
         };
         // What is wrong with it, the step says.
         let device = self.device(device).ok().flatten();
+        // What a step left is what the next one meets.
+        let before = match self.screens.remove(&device) {
+            None if within_limits.is_ok() => self.host.observe(device.as_deref()).await.map(|seen| seen.screen),
+            known => known,
+        };
+        let started = self.host.clock().elapsed();
         let done = match within_limits {
             Ok(()) => self.carry_out(step, at).await,
             Err(error) => Err(error),
         };
-        if is_block {
-            return done.map(|(_, returned)| returned);
-        }
+        let took = self.host.clock().elapsed().saturating_sub(started);
         let after = self.host.observe(device.as_deref()).await;
-        // What a step left is what the next one meets.
-        let before = self.screens.remove(&device);
         if let Some(seen) = &after {
             self.screens.insert(device, seen.screen.clone());
         }
@@ -137,7 +141,6 @@ impl Runner<'_> {
             Ok((outcome, returned)) => (Ok(outcome), Ok(returned)),
             Err(error) => (Err(error.clone()), Err(error)),
         };
-        let took = self.host.clock().elapsed().saturating_sub(started);
         let kind = step.kind.word();
         let record = StepRecord { at: at.to_owned(), kind, what, started, took, outcome, before, after };
         self.host.stepped(&record);
@@ -365,6 +368,7 @@ mod tests {
         calls: Mutex<Vec<String>>,
         now: Mutex<Duration>,
         appears_after: usize,
+        observes: bool,
     }
 
     impl StepHost for Desk {
@@ -401,6 +405,12 @@ mod tests {
 
         fn clock(&self) -> &dyn StepClock {
             self
+        }
+
+        fn observe<'a>(&'a self, device: Option<&'a str>) -> BoxFuture<'a, Option<Observation>> {
+            let calls = self.calls.lock().unwrap().len();
+            let seen = || Observation { screen: format!("{} after {calls}", device.unwrap_or("own")), picture: None };
+            Box::pin(std::future::ready(self.observes.then(seen)))
         }
     }
 
@@ -454,6 +464,19 @@ mod tests {
         let failure = report.failure.expect("too much");
         assert!(failure.kind == ErrorKind::TooLarge && failure.message.contains("16 MiB"), "{failure:?}");
         assert_eq!(play(&Desk::default(), named(&|_| "a".to_owned())).failure, None);
+    }
+
+    #[test]
+    fn every_step_has_the_screen_that_it_met_and_the_one_that_it_left() {
+        let desk = Desk { observes: true, ..Desk::default() };
+        let steps = json!([{"call": "a"}, {"call": "b", "device": "lamp"}, {"if": {"value": 1, "is": 1}, "then": [{"call": "c"}]}]);
+        let report = play(&desk, steps);
+        let seen = |step: &StepRecord| (step.before.clone().unwrap(), step.after.clone().unwrap().screen);
+        let seen: Vec<(String, String)> = report.steps.iter().map(seen).collect();
+        let expected =
+            [("own after 0", "own after 1"), ("lamp after 1", "lamp after 2"), ("own after 1", "own after 3")];
+        assert_eq!(seen, expected.map(|(before, after)| (before.to_owned(), after.to_owned())));
+        assert!(play(&Desk::default(), json!([{"call": "a"}])).steps[0].before.is_none(), "nobody asked for a report");
     }
 
     #[test]
