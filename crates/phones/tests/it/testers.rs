@@ -264,7 +264,12 @@ async fn the_state_of_the_phone_is_told_and_its_display_is_turned_and_locked() {
         }
         text(&*phone, "rotate_screen", json!({"orientation": "auto"})).await;
         assert_eq!(failure(&*phone, "rotate_screen", json!({"orientation": "sideways"})).await.0, -32602);
+        let stays_on = || bench.handset.with(|machine| machine.stays_on());
+        assert!(!stays_on(), "{android}");
         text(&*phone, "keep_awake", json!({"on": true})).await;
+        assert!(stays_on(), "{android}");
+        text(&*phone, "keep_awake", json!({"on": false})).await;
+        assert!(!stays_on(), "{android}");
         text(&*phone, "lock_screen", json!({})).await;
         assert!(!bench.handset.with(|machine| machine.is_awake()), "{android}");
         assert_eq!(failure(&*phone, "tap", json!({"x": 5, "y": 5})).await.0, -32001, "{android}");
@@ -290,6 +295,10 @@ async fn crashes_are_told_since_a_time_and_of_one_app() {
     let since = all[1]["time"].as_str().unwrap();
     assert_eq!(crashes(json!({"since": since})).await, all[1..]);
     assert_eq!(crashes(json!({"limit": 1})).await, all[1..]);
+    text(&*phone, "send_intent", json!({"component": "com.android.deskclock/.HangActivity"})).await;
+    let hung = &crashes(json!({"limit": 1})).await[0];
+    assert_eq!((&hung["kind"], &hung["process"]), (&json!("not responding"), &json!("com.android.deskclock")));
+    assert!(hung["reason"].as_str().unwrap().starts_with("Input dispatching timed out"), "{hung}");
     assert_eq!(failure(&*phone, "get_crashes", json!({"since": "yesterday"})).await.0, -32602);
 }
 
@@ -338,6 +347,9 @@ async fn apps_are_installed_from_the_folder_alone_and_nothing_stays_behind() {
     for name in ["shop 1.apk", "split"] {
         text(&*phone, "install_app", json!({"file": name})).await;
         assert_eq!(bench.handset.virtual_apps().len(), 1, "{name}");
+        let details = json_of(&*phone, "get_app_details", json!({"app": "shopping"})).await;
+        assert_eq!((&details["versionCode"], &details["system"]), (&json!(1), &json!(false)), "{name}: {details}");
+        text(&*phone, "clear_app_data", json!({"app": "shopping"})).await;
         text(&*phone, "uninstall_app", json!({"app": "dev.sinew.shopping"})).await;
     }
     let path = outside.path().join("x.apk");

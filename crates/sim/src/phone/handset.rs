@@ -55,7 +55,8 @@ struct HandsetInner {
     plugged: watch::Sender<bool>,
     /// How many commands have begun.
     begun: watch::Sender<u64>,
-    /// How often a command was about to begin, or had done its work and was about to answer.
+    /// How often a command was about to begin, had a piece of a file in its hands, or had done its work and was about to
+    /// answer.
     moments: watch::Sender<u64>,
     /// Commands stand still at every moment beyond this one.
     halt: watch::Sender<Option<u64>>,
@@ -214,8 +215,8 @@ impl Handset {
         let _ = halt.wait_for(|halt| halt.is_none_or(|last| moment <= last)).await;
     }
 
-    /// Lets commands pass so many moments from now on, one before they begin and one before they answer, and stand still
-    /// at the next; ends when one does.
+    /// Lets commands pass so many moments from now on, one before they begin, one with each piece of a file and one before
+    /// they answer, and stand still at the next; ends when one does.
     pub fn halt_after(&self, moments: u64) -> impl Future<Output = ()> + use<> {
         let last = *self.shared.moments.borrow() + moments;
         self.shared.halt.send_replace(Some(last));
@@ -312,19 +313,28 @@ impl Handset {
     /// Installs an app, or another version in its place.
     pub fn install(&self, virtual_app: VirtualApp) {
         let number = self.shared.installations.fetch_add(1, Ordering::Relaxed);
-        let virtual_app = Arc::new(virtual_app.installed(number));
-        let before = unpoisoned(&self.shared.virtual_apps).insert(virtual_app.package.clone(), virtual_app.clone());
-        let time = self.with(|machine| (machine.epoch() / 1000) as u32);
+        let now = self.with(|machine| machine.epoch());
+        let mut virtual_apps = unpoisoned(&self.shared.virtual_apps);
+        let before = virtual_apps.remove(&virtual_app.package);
+        let virtual_app = virtual_app.installed(number, now);
+        let virtual_app = Arc::new(match &before {
+            Some(before) => virtual_app.in_place_of(before),
+            None => virtual_app,
+        });
+        virtual_apps.insert(virtual_app.package.clone(), virtual_app.clone());
+        drop(virtual_apps);
         let mut files = self.files();
         if let Some(before) = before {
             files.forget(&before.path());
         }
-        files.place(&virtual_app.path(), virtual_app.apk.clone(), time);
+        files.place(&virtual_app.path(), virtual_app.apk.clone(), (now / 1000) as u32);
     }
 
     pub fn uninstall(&self, package: &str) {
-        if let Some(virtual_app) = unpoisoned(&self.shared.virtual_apps).remove(package) {
+        let removed = unpoisoned(&self.shared.virtual_apps).remove(package);
+        if let Some(virtual_app) = removed {
             self.files().forget(&virtual_app.path());
+            self.with(|machine| machine.take_permissions(package));
         }
     }
 

@@ -46,10 +46,12 @@ impl Log {
 impl LogEntry {
     /// The event of a crash.
     pub const CRASH: &'static str = "am_crash";
+    /// The event of an app that does not answer.
+    pub const HANG: &'static str = "am_anr";
 
     /// Whether it is in the log of events and not in the main one.
     pub fn is_event(&self) -> bool {
-        self.tag == LogEntry::CRASH
+        [LogEntry::CRASH, LogEntry::HANG].contains(&self.tag.as_str())
     }
 
     /// The phone's time zone is UTC.

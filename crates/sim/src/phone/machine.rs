@@ -182,6 +182,13 @@ impl PhoneMachine {
         self.awake
     }
 
+    /// Whether the display stays on, being powered over USB.
+    pub fn stays_on(&self) -> bool {
+        let sources = self.settings.get("global/stay_on_while_plugged_in").and_then(|sources| sources.parse().ok());
+        // 2 is USB.
+        sources.is_some_and(|sources: u32| sources & 2 != 0)
+    }
+
     pub fn is_locked(&self) -> bool {
         self.locked
     }
@@ -351,6 +358,15 @@ impl PhoneMachine {
         self.stop(app);
     }
 
+    /// Lets Android notice that an app does not answer. It goes on, as after "Wait" in Android's dialog.
+    pub fn hang(&mut self, app: StockApp, reason: &str) {
+        let package = app.entry().package;
+        let pid = self.pid(app).unwrap_or(SYSTEM_PID);
+        self.say(SYSTEM_PID, LogcatLevel::Info, LogEntry::HANG, format!("[0,{pid},{package},551075398,{reason}]"));
+        self.say(SYSTEM_PID, LogcatLevel::Error, "ActivityManager", format!("ANR in {package}"));
+        self.say(SYSTEM_PID, LogcatLevel::Error, "ActivityManager", format!("Reason: {reason}"));
+    }
+
     /// Ends an app and deletes its data, as `pm clear` does; its permissions go with it.
     pub fn clear_data(&mut self, app: StockApp) {
         self.stop(app);
@@ -363,7 +379,12 @@ impl PhoneMachine {
             StockApp::Vault => (self.passphrase, self.revealed) = (String::new(), false),
             StockApp::Calculator | StockApp::Settings => {}
         }
-        self.granted.retain(|(package, _)| package != app.entry().package);
+        self.take_permissions(app.entry().package);
+    }
+
+    /// Takes all permissions back that a user granted to an app.
+    pub(super) fn take_permissions(&mut self, package: &str) {
+        self.granted.retain(|(name, _)| name != package);
     }
 
     /// Focus, keyboard and questions do not survive their screen.

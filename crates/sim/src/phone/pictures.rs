@@ -114,10 +114,13 @@ It can be told to refuse its tree, its screen or its touch, to be slow, and to b
 
 const OVER_ADB: &str = "
 The vault's screen is secure: no picture of it can be taken, and since Android 14 its balance is hidden from services \
-that are no accessibility tools. The passphrase is `sesame`. The clock never comes to rest.
+that are no accessibility tools. The passphrase is `sesame`. The clock never comes to rest; its activity `.CrashActivity` \
+crashes it, and `.HangActivity` lets Android report that it does not answer.
 
 Two more have no screen: a shopping list whose tools can be tried, and the companion, so that activities of apps that you \
-install can be called. On a real phone `sinew phones install-companion` installs the companion.
+install can be called. On a real phone `sinew phones install-companion` installs the companion. \
+Apps that you install have their version, times and permissions in `dumpsys package`, and can be updated, granted and \
+refused permissions, cleared and removed.
 
 ## Over adb
 

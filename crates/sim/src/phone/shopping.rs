@@ -50,6 +50,7 @@ pub fn shopping() -> VirtualApp {
     VirtualApp {
         package: "dev.sinew.shopping".to_owned(),
         version_code: 1,
+        version_name: "1.0".to_owned(),
         apk: pack(MANIFEST, 0),
         parts: vec![part],
         ..VirtualApp::default()

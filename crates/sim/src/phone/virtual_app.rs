@@ -12,6 +12,9 @@ use serde_json::Value;
 pub struct VirtualApp {
     pub package: String,
     pub version_code: u64,
+    pub version_name: String,
+    /// The permissions that it asks for.
+    pub permissions: Vec<String>,
     /// The base APK, byte for byte as adb serves it.
     pub apk: Vec<u8>,
     pub parts: Vec<AppComponent>,
@@ -19,8 +22,50 @@ pub struct VirtualApp {
     pub providers: BTreeMap<String, ProviderHandler>,
     /// Its AppFunctions; a phone has the command where any app has some.
     pub functions: Option<AppFunctions>,
-    /// What tells this installation from others of the package; the phone sets it.
+    /// What tells this installation from others of the package; the phone sets it, and the times.
     pub installation: String,
+    /// When it was installed and when it was updated, in milliseconds since 1970.
+    pub installed: i64,
+    pub updated: i64,
+}
+
+/// The permissions, after `android.permission.`, that a user grants or refuses; Android grants others at installation.
+const GRANTED_BY_USERS: [&str; 30] = [
+    "ACCESS_BACKGROUND_LOCATION",
+    "ACCESS_COARSE_LOCATION",
+    "ACCESS_FINE_LOCATION",
+    "ACTIVITY_RECOGNITION",
+    "ANSWER_PHONE_CALLS",
+    "BLUETOOTH_CONNECT",
+    "BLUETOOTH_SCAN",
+    "BODY_SENSORS",
+    "CALL_PHONE",
+    "CAMERA",
+    "GET_ACCOUNTS",
+    "NEARBY_WIFI_DEVICES",
+    "POST_NOTIFICATIONS",
+    "READ_CALENDAR",
+    "READ_CALL_LOG",
+    "READ_CONTACTS",
+    "READ_EXTERNAL_STORAGE",
+    "READ_MEDIA_AUDIO",
+    "READ_MEDIA_IMAGES",
+    "READ_MEDIA_VIDEO",
+    "READ_PHONE_NUMBERS",
+    "READ_PHONE_STATE",
+    "READ_SMS",
+    "RECEIVE_SMS",
+    "RECORD_AUDIO",
+    "SEND_SMS",
+    "WRITE_CALENDAR",
+    "WRITE_CALL_LOG",
+    "WRITE_CONTACTS",
+    "WRITE_EXTERNAL_STORAGE",
+];
+
+/// Whether a user grants a permission.
+pub(super) fn is_granted_by_users(permission: &str) -> bool {
+    permission.strip_prefix("android.permission.").is_some_and(|name| GRANTED_BY_USERS.contains(&name))
 }
 
 /// A part that intents reach.
@@ -97,8 +142,14 @@ impl VirtualApp {
     }
 
     /// The app as the `number`th installation on a phone. The content counts too, as numbers begin again with the phone.
-    pub(super) fn installed(self, number: u64) -> VirtualApp {
-        VirtualApp { installation: format!("{:08x}{number}", crc32(&self.apk)), ..self }
+    pub(super) fn installed(self, number: u64, now: i64) -> VirtualApp {
+        let installation = format!("{:08x}{number}", crc32(&self.apk));
+        VirtualApp { installation, installed: now, updated: now, ..self }
+    }
+
+    /// The app in place of another version of it.
+    pub(super) fn in_place_of(self, before: &VirtualApp) -> VirtualApp {
+        VirtualApp { installed: before.installed, ..self }
     }
 
     pub fn path(&self) -> String {
@@ -154,7 +205,8 @@ pub fn pack(manifest: &[u8], ballast: usize) -> Vec<u8> {
 /// A small app that offers nothing, as most apps do.
 pub fn plain(package: &str, ballast: usize) -> VirtualApp {
     let apk = pack(include_bytes!("manifests/plain.axml"), ballast);
-    VirtualApp { package: package.to_owned(), version_code: 1, apk, ..VirtualApp::default() }
+    let version_name = "1.0".to_owned();
+    VirtualApp { package: package.to_owned(), version_code: 1, version_name, apk, ..VirtualApp::default() }
 }
 
 /// The package of Sinew's companion.

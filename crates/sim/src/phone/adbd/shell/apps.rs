@@ -110,6 +110,9 @@ impl<'a> Intent<'a> {
 /// An activity of the Clock that throws, for those who want to see a crash.
 const CRASHING: &str = "com.android.deskclock/.CrashActivity";
 
+/// And one that never answers.
+const HANGING: &str = "com.android.deskclock/.HangActivity";
+
 enum Target<'a> {
     StockApp(StockApp),
     Home,
@@ -206,6 +209,11 @@ impl Shell {
             Target::NoClass(CRASHING) => {
                 let running = machine.launch(StockApp::Clock);
                 machine.crash(StockApp::Clock, "java.lang.IllegalStateException", "no alarm, no sound");
+                Ok((running, StockApp::Clock))
+            }
+            Target::NoClass(HANGING) => {
+                let running = machine.launch(StockApp::Clock);
+                machine.hang(StockApp::Clock, "Input dispatching timed out (Waited 5000ms for MotionEvent)");
                 Ok((running, StockApp::Clock))
             }
             Target::StockApp(app) => {

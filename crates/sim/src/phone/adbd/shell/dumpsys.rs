@@ -1,10 +1,14 @@
 //! `dumpsys`: the state of system services, in the format of each Android version.
 
+use std::sync::Arc;
+
 use super::screen::is_lock_secure;
 use super::{Io, Shell};
 use crate::phone::act::StockApp;
 use crate::phone::android::Android;
+use crate::phone::log::wall_clock;
 use crate::phone::machine::{LAUNCHER, LAUNCHER_ACTIVITY, PhoneMachine};
+use crate::phone::virtual_app::{VirtualApp, is_granted_by_users};
 use crate::phone::windows::full_activity;
 
 /// The display's physical id.
@@ -13,6 +17,7 @@ pub(super) const DISPLAY: &str = "4619827259835644672";
 impl Shell {
     pub(super) fn dumpsys(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         let args: Vec<&str> = args.iter().copied().filter(|arg| !matches!(*arg, "-t" | "10" | "--proto")).collect();
+        let virtual_apps = self.handset.virtual_apps();
         self.handset.with(|machine| match args.as_slice() {
             ["-l"] => {
                 io.line("Currently running services:");
@@ -32,10 +37,16 @@ impl Shell {
                 }
             }
             ["package", "providers"] => providers(io),
-            ["package", name, ..] => package(machine, name, io),
+            ["package", name, ..] => {
+                let wanted = |record: &&PackageRecord| record.name == *name;
+                match packages(&virtual_apps).iter().find(wanted) {
+                    Some(record) => package(machine, record, io),
+                    None => io.line(format!("Dexopt state:\n  Unable to find package: {name}")),
+                }
+            }
             ["package"] => {
                 providers(io);
-                StockApp::ALL.iter().for_each(|app| package(machine, app.entry().package, io));
+                packages(&virtual_apps).iter().for_each(|record| package(machine, record, io));
             }
             ["battery", ..] => io.line("Current Battery Service state:\n  AC powered: false\n  USB powered: true\n  status: 2\n  health: 2\n  present: true\n  level: 87\n  scale: 100\n  voltage: 4213\n  temperature: 265\n  technology: Li-ion"),
             ["SurfaceFlinger", "--display-id", ..] => io.line(format!("Display {DISPLAY} (HWC display 0): port=0 pnpId=SIN displayName=\"Virtual\"")),
@@ -269,7 +280,8 @@ fn power(machine: &PhoneMachine, io: &mut Io<'_, '_>) {
     let awake = machine.is_awake();
     io.line("POWER MANAGER (dumpsys power)\n\nPower Manager State:");
     io.line(format!("  mWakefulness={}", if awake { "Awake" } else { "Asleep" }));
-    io.line(format!("  mIsPowered=true\n  mStayOn=false\n  mHoldingWakeLockSuspendBlocker=false\n  mHoldingDisplaySuspendBlocker={awake}"));
+    let stays_on = machine.stays_on();
+    io.line(format!("  mIsPowered=true\n  mStayOn={stays_on}\n  mHoldingWakeLockSuspendBlocker=false\n  mHoldingDisplaySuspendBlocker={awake}"));
     io.line(format!("Display Power: state={}", if awake { "ON" } else { "OFF" }));
 }
 
@@ -282,30 +294,86 @@ fn providers(io: &mut Io<'_, '_>) {
     io.line(format!("  [settings]:\n    Provider{{{} com.android.settings/.SettingsProvider}}", address("settings")));
 }
 
-fn package(machine: &PhoneMachine, name: &str, io: &mut Io<'_, '_>) {
-    let Some(app) = StockApp::find(name) else {
-        io.line(format!("Dexopt state:\n  Unable to find package: {name}"));
-        return;
+/// What Android knows about an app.
+struct PackageRecord {
+    name: String,
+    /// What its icon starts.
+    activity: Option<&'static str>,
+    uid: u32,
+    folder: String,
+    version_code: u64,
+    version_name: String,
+    is_system: bool,
+    permissions: Vec<String>,
+    installed: i64,
+    updated: i64,
+}
+
+/// The first moment of the apps that came with the phone.
+const MADE: i64 = 1_770_825_600_000;
+
+fn packages(virtual_apps: &[Arc<VirtualApp>]) -> Vec<PackageRecord> {
+    let stock = |app: &StockApp| PackageRecord {
+        name: app.entry().package.to_owned(),
+        activity: Some(app.entry().activity),
+        uid: 10_100 + *app as u32,
+        folder: super::apps::apk_folder(*app),
+        version_code: 1,
+        version_name: "1.0".to_owned(),
+        is_system: app.entry().system,
+        permissions: app.permissions().iter().map(|name| (*name).to_owned()).collect(),
+        installed: MADE,
+        updated: MADE,
     };
-    let entry = app.entry();
-    io.line(format!("Activity Resolver Table:\n  Non-Data Actions:\n      android.intent.action.MAIN:\n        {} {name}/{} filter {}", address(name), entry.activity, address(entry.activity)));
-    io.line(
-        "          Action: \"android.intent.action.MAIN\"\n          Category: \"android.intent.category.LAUNCHER\"",
-    );
-    io.line(format!("Packages:\n  Package [{name}] ({}):", address(entry.label)));
-    let flags = if entry.system { "[ SYSTEM HAS_CODE ALLOW_BACKUP ]" } else { "[ HAS_CODE ALLOW_BACKUP ]" };
-    io.line(format!("    userId=10{}\n    codePath={}", 100 + app as u32, super::apps::apk_folder(app)));
-    io.line(format!("    versionCode=1 minSdk=26 targetSdk={}\n    versionName=1.0", machine.setup.android.sdk()));
-    io.line(format!("    flags={flags}\n    pkgFlags={flags}\n    firstInstallTime=2026-02-11 16:00:00\n    lastUpdateTime=2026-02-11 16:00:00"));
+    let installed = |(nth, app): (usize, &Arc<VirtualApp>)| PackageRecord {
+        name: app.package.clone(),
+        activity: None,
+        uid: 10_200 + nth as u32,
+        folder: app.folder(),
+        version_code: app.version_code,
+        version_name: app.version_name.clone(),
+        is_system: false,
+        permissions: app.permissions.clone(),
+        installed: app.installed,
+        updated: app.updated,
+    };
+    StockApp::ALL.iter().map(stock).chain(virtual_apps.iter().enumerate().map(installed)).collect()
+}
+
+fn package(machine: &PhoneMachine, record: &PackageRecord, io: &mut Io<'_, '_>) {
+    let name = &record.name;
+    if let Some(activity) = record.activity {
+        io.line(format!("Activity Resolver Table:\n  Non-Data Actions:\n      android.intent.action.MAIN:\n        {} {name}/{activity} filter {}", address(name), address(activity)));
+        io.line(
+            "          Action: \"android.intent.action.MAIN\"\n          Category: \"android.intent.category.LAUNCHER\"",
+        );
+    }
+    io.line(format!("Packages:\n  Package [{name}] ({}):", address(name)));
+    let flags = if record.is_system { "[ SYSTEM HAS_CODE ALLOW_BACKUP ]" } else { "[ HAS_CODE ALLOW_BACKUP ]" };
+    io.line(format!("    userId={}\n    codePath={}", record.uid, record.folder));
+    let sdk = machine.setup.android.sdk();
+    io.line(format!("    versionCode={} minSdk=26 targetSdk={sdk}", record.version_code));
+    io.line(format!("    versionName={}", record.version_name));
+    let time = |at: i64| wall_clock(at).strftime("%Y-%m-%d %H:%M:%S").to_string();
+    let (installed, updated) = (time(record.installed), time(record.updated));
+    io.line(format!(
+        "    flags={flags}\n    pkgFlags={flags}\n    firstInstallTime={installed}\n    lastUpdateTime={updated}"
+    ));
     io.line(format!(
         "    signatures=PackageSignatures{{{} version:2, signatures:[a1b2c3d4], past signatures:[]}}",
         address("signature")
     ));
+    let (by_users, at_once): (Vec<_>, Vec<_>) = record.permissions.iter().partition(|name| is_granted_by_users(name));
+    if !at_once.is_empty() {
+        io.line("    install permissions:");
+        at_once.iter().for_each(|permission| io.line(format!("      {permission}: granted=true")));
+    }
     io.line("    User 0: installed=true hidden=false stopped=false\n      runtime permissions:");
-    for permission in app.permissions() {
-        let is_granted = machine.granted.contains(&(name.to_owned(), (*permission).to_owned()));
+    for permission in by_users {
+        let is_granted = machine.granted.contains(&(name.clone(), permission.clone()));
         io.line(format!("        {permission}: granted={is_granted}, flags=[ ]"));
     }
-    let full = full_activity(name, entry.activity);
-    io.line(format!("    mainActivity={full}"));
+    if let Some(activity) = record.activity {
+        io.line(format!("    mainActivity={}", full_activity(name, activity)));
+    }
 }

@@ -58,6 +58,7 @@ pub const FORMATS: &[CommandFormat] = &[
     row("dumpsys input", "orientation=0", Recorded("a tablet of a scrcpy user; Android 9 assumed")),
     row("dumpsys display", "orientation=0", Described("patterns of mobile-mcp and adbutils")),
     row("dumpsys power", "mWakefulness=Awake", Assumed),
+    row("svc power stayon true; dumpsys power | grep mStayOn", "mStayOn=true", Assumed),
     row(
         "dumpsys notification --noredact",
         "android.title=String (Reminder)",

@@ -96,8 +96,9 @@ impl Shell {
             return failed("INSTALL_FAILED_INVALID_APK: the session has no files", io);
         };
         let parts = activities(&manifest);
-        let (package, version_code) = (manifest.package, manifest.version_code);
-        self.handset.install(VirtualApp { package, version_code, apk, parts, ..VirtualApp::default() });
+        let apk::AndroidManifest { package, version_code, version_name, permissions, .. } = manifest;
+        let about = VirtualApp { package, version_code, version_name, permissions, ..VirtualApp::default() };
+        self.handset.install(VirtualApp { apk, parts, ..about });
         io.line("Success");
         0
     }

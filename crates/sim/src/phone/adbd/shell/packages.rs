@@ -5,6 +5,7 @@ use super::dumpsys::address;
 use super::{Io, Shell};
 use crate::phone::act::StockApp;
 use crate::phone::machine::{KEYBOARD, LAUNCHER, LAUNCHER_ACTIVITY, SYSTEM_UI};
+use crate::phone::virtual_app::is_granted_by_users;
 use crate::phone::windows::full_activity;
 
 const LAUNCHER_CATEGORY: &str = "android.intent.category.LAUNCHER";
@@ -52,10 +53,18 @@ impl Shell {
                     io.line("Success");
                     0
                 }
-                None => {
-                    io.line("Failed");
-                    1
-                }
+                // An app without a screen keeps no data here but its permissions.
+                None => match rest.last().and_then(|package| self.virtual_app(package)) {
+                    Some(virtual_app) => {
+                        self.handset.with(|machine| machine.take_permissions(&virtual_app.package));
+                        io.line("Success");
+                        0
+                    }
+                    None => {
+                        io.line("Failed");
+                        1
+                    }
+                },
             },
             ["query-activities" | "query-receivers" | "query-services", rest @ ..]
                 if self.query_virtual_apps(args[0], rest, io) =>
@@ -98,10 +107,17 @@ impl Shell {
     /// `pm grant PACKAGE PERMISSION` and `pm revoke`: silent where it is done, an exception otherwise.
     fn permit(&self, what: &str, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         let [.., package, permission] = args else { return 1 };
-        let thrown = match StockApp::find(package) {
+        let asked_for = match StockApp::find(package) {
+            Some(app) => Some(app.permissions().iter().map(|name| (*name).to_owned()).collect()),
+            None => self.virtual_app(package).map(|virtual_app| virtual_app.permissions.clone()),
+        };
+        let thrown = match asked_for {
             None => Some(format!("java.lang.IllegalArgumentException: Unknown package: {package}")),
-            Some(app) if !app.permissions().contains(permission) => Some(format!(
+            Some(names) if !names.iter().any(|name| name == permission) => Some(format!(
                 "java.lang.SecurityException: Package {package} has not requested permission {permission}"
+            )),
+            Some(_) if !is_granted_by_users(permission) => Some(format!(
+                "java.lang.SecurityException: Permission {permission} requested by {package} is not a changeable permission type"
             )),
             Some(_) => None,
         };

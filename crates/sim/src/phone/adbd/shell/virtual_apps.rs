@@ -145,6 +145,8 @@ mod tests {
         VirtualApp {
             package: "com.guest".to_owned(),
             version_code,
+            version_name: format!("{version_code}.1"),
+            permissions: ["CAMERA", "INTERNET"].map(|name| format!("android.permission.{name}")).to_vec(),
             apk: b"0123456789".to_vec(),
             parts: vec![part],
             functions: Some(functions),
@@ -177,11 +179,37 @@ mod tests {
         let done =
             say("cmd app_function execute-app-function --package com.guest --function f#g --parameters '{}'").await;
         assert_eq!(done, "f#g {}\n");
+        let facts = say("dumpsys package com.guest").await;
+        assert!(facts.contains("Package [com.guest]") && facts.contains("versionName=7.1"), "{facts}");
+        assert!(
+            facts.contains("INTERNET: granted=true\n") && facts.contains("CAMERA: granted=false, flags"),
+            "{facts}"
+        );
+        assert!(facts.contains(&format!("codePath={}", path.trim_end_matches("/base.apk"))), "{facts}");
+        assert_eq!(say("pm grant com.guest android.permission.CAMERA").await, "");
+        assert!(say("dumpsys package com.guest").await.contains("CAMERA: granted=true"));
+        assert!(say("pm grant com.guest android.permission.READ_SMS").await.contains("has not requested"));
+        assert!(say("pm grant com.guest android.permission.INTERNET").await.contains("not a changeable"));
+        assert_eq!(say("pm clear com.guest").await, "Success\n");
+        assert!(say("dumpsys package com.guest").await.contains("CAMERA: granted=false"));
+        say("pm grant com.guest android.permission.CAMERA").await;
+        handset.advance(std::time::Duration::from_secs(90));
         handset.install(virtual_app(8));
+        let facts = say("dumpsys package com.guest").await;
+        assert!(
+            facts.contains("firstInstallTime=2026-02-11 16:30:00")
+                && facts.contains("lastUpdateTime=2026-02-11 16:31:30"),
+            "{facts}"
+        );
+        assert!(facts.contains("CAMERA: granted=true"), "an update keeps what was granted: {facts}");
+        assert_eq!(say("pm revoke com.guest android.permission.CAMERA").await, "");
+        assert!(say("dumpsys package com.guest").await.contains("CAMERA: granted=false"));
         let moved = handset.virtual_apps()[0].path();
         assert!(moved != path && say("pm path com.guest").await.contains(&moved));
         assert!(say(&format!("cat '{path}'")).await.contains("No such file"), "an update moves the app");
         handset.uninstall("com.guest");
         assert_eq!(say("pm list packages com.guest").await, "");
+        assert!(say("dumpsys package com.guest").await.contains("Unable to find package: com.guest"));
+        assert_eq!(say("pm clear com.guest").await, "Failed\n");
     }
 }
