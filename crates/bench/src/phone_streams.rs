@@ -138,7 +138,7 @@ async fn installing(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) ->
         theirs.push(started.elapsed().as_secs_f64());
         let started = Instant::now();
         let apks = ApkSet::open(&file).await.map_err(|error| failed(error.to_string()))?;
-        install::install(&phone, apks).await.map_err(|error| failed(error.to_string()))?;
+        install::install(&phone, apks, &Silent).await.map_err(|error| failed(error.to_string()))?;
         ours.push(started.elapsed().as_secs_f64());
     }
     adb.close().await;

@@ -110,7 +110,7 @@ impl<P: Phone> Device for PhoneDevice<P> {
                 deadline,
                 calls: &*call.nested,
                 turn: &self.turn,
-                attachment: call.caller.attachment(),
+                client: &*call.caller,
             };
             operator.call(&call.tool, &call.args).await
         })

@@ -8,6 +8,7 @@ use sinew_phones::PhoneError;
 use sinew_phones::adb::{AdbPhone, AdbServer};
 use sinew_phones::control::video::VideoRequest;
 use sinew_phones::control::{PhoneShell, files, install as installing, video};
+use sinew_tool::Silent;
 use tokio::fs::{File, OpenOptions};
 
 use super::companion::{failure, find};
@@ -23,7 +24,7 @@ const MOST_BYTES: u64 = 64 << 30;
 pub async fn install(args: &PhoneArgs, file: &Path, server: &AdbServer, printer: Printer) -> Result<(), CliError> {
     let apks = installing::ApkSet::open(file).await.map_err(failure)?;
     let phone = open(args, server).await?;
-    let size = installing::install(&phone, apks).await.map_err(failure)?;
+    let size = installing::install(&phone, apks, &Silent).await.map_err(failure)?;
     report(printer, &format!("Installed {} ({size} bytes).", file.display()), json!({"installed": file, "bytes": size}))
 }
 

@@ -10,6 +10,7 @@ use sinew_tool::DeviceEvent;
 use sinew_tool::settings::Setting;
 
 use crate::client::{Client, Reply};
+use crate::lines;
 use crate::server::TestServer;
 
 /// A phone with the tools of a profile, at a gateway that allows everything.
@@ -113,6 +114,40 @@ async fn an_uploader_who_leaves_in_the_middle_leaves_nothing_and_a_record_that_s
     let records = installs(&client).await;
     assert!(records.len() == 1 && records[0]["outcome"] != "ok", "{records:?}");
     assert!(phone.handset.virtual_apps().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_installation_that_reports_progress_may_take_longer_than_a_silent_call() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("shop.apk"), shopping().apk).unwrap();
+    let server = TestServer::new().await;
+    let phone = join(&server, Profile::Tester);
+    let device = PhoneDevice::new(phone.clone(), Profile::Tester).with_apks(Some(folder.path().to_owned()));
+    server.gateway.apply(DeviceEvent::Joined(Arc::new(device)));
+    // Three minutes for the phone to check it.
+    phone.handset.set_latency(Duration::from_secs(180));
+    let mut pipe = lines::pipe(&server);
+    lines::say(&mut pipe.writer, &lines::initialize()).await;
+    lines::hear(&mut pipe.reader).await;
+    let mut answers = Vec::new();
+    for (id, meta) in [(1, json!({"progressToken": "t"})), (2, json!({}))] {
+        let params = json!({"name": "install_app", "arguments": {"file": "shop.apk"}, "_meta": meta});
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        lines::say(&mut pipe.writer, &request.to_string()).await;
+        let mut reports = Vec::new();
+        let answer = loop {
+            let message = lines::hear(&mut pipe.reader).await;
+            if message["id"] == id {
+                break message["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+            }
+            reports.extend(message["params"]["message"].as_str().map(str::to_owned));
+        };
+        answers.push((answer, reports));
+    }
+    let [(installed, reports), (silent, none)] = &answers[..] else { panic!("{answers:?}") };
+    assert!(installed.starts_with("Installed 'shop.apk'"), "{installed}");
+    assert!(reports.iter().any(|report| report == "the phone has been installing it for 175 s"), "{reports:?}");
+    assert!(silent.contains("no answer within 30 s") && none.is_empty(), "{silent} {none:?}");
 }
 
 async fn read(client: &Client, uri: &str) -> Value {

@@ -1,11 +1,15 @@
 //! Installing apps: one APK, or a set of splits that belong together.
 
+use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use sinew_tool::Caller;
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt, ReadBuf, Take};
 
@@ -23,6 +27,9 @@ const MAX_BYTES: u64 = 2 << 30;
 /// Verifying and optimising a large app takes minutes on an old phone.
 pub const LIMIT: Duration = Duration::from_secs(600);
 
+/// Between two reports of an installation that goes on; several within the time that a caller waits for one.
+const REPORT: Duration = Duration::from_secs(5);
+
 /// How a zip file begins, and so an APK. The phone checks the rest.
 const ZIP: [u8; 4] = *b"PK\x03\x04";
 
@@ -30,6 +37,8 @@ const ZIP: [u8; 4] = *b"PK\x03\x04";
 pub struct ApkSet {
     parts: Vec<ApkPart>,
     bytes: ApkBytes,
+    /// The bytes that were read so far.
+    sent: Arc<AtomicU64>,
 }
 
 struct ApkPart {
@@ -63,13 +72,14 @@ impl ApkSet {
             files.push(file);
             parts.push(ApkPart { name, size });
         }
-        ApkSet { parts, bytes: ApkBytes::Files(files) }.checked()
+        ApkSet { parts, bytes: ApkBytes::Files(files), sent: Arc::default() }.checked()
     }
 
     /// APKs of these sizes that come one after another.
     pub fn stream(sizes: &[u64], bytes: Box<dyn AsyncRead + Send + Unpin>) -> Result<ApkSet, PhoneError> {
         let part = |(nth, size): (usize, &u64)| ApkPart { name: format!("upload {}", nth + 1), size: *size };
-        ApkSet { parts: sizes.iter().enumerate().map(part).collect(), bytes: ApkBytes::Stream(bytes) }.checked()
+        let parts = sizes.iter().enumerate().map(part).collect();
+        ApkSet { parts, bytes: ApkBytes::Stream(bytes), sent: Arc::default() }.checked()
     }
 
     fn checked(self) -> Result<ApkSet, PhoneError> {
@@ -100,11 +110,11 @@ impl ApkSet {
 
     /// The bytes of a part. Those of a stream are read in their order.
     async fn part(&mut self, nth: usize) -> Result<Box<dyn AsyncRead + Send + Unpin + '_>, PhoneError> {
-        let ApkPart { name, size } = &self.parts[nth];
+        let (ApkPart { name, size }, sent) = (&self.parts[nth], &*self.sent);
         match &mut self.bytes {
-            ApkBytes::Files(files) => Ok(Box::new(WholePart((&mut files[nth]).take(*size)))),
+            ApkBytes::Files(files) => Ok(Box::new(WholePart { bytes: (&mut files[nth]).take(*size), sent })),
             ApkBytes::Stream(stream) => {
-                let mut part = WholePart(stream.take(*size));
+                let mut part = WholePart { bytes: stream.take(*size), sent };
                 read_head(&mut part, name).await?;
                 Ok(Box::new(io::Cursor::new(ZIP).chain(part)))
             }
@@ -113,14 +123,19 @@ impl ApkSet {
 }
 
 /// As many bytes as were announced: the phone waits for all of them, so an earlier end is an error.
-struct WholePart<R>(Take<R>);
+struct WholePart<'a, R> {
+    bytes: Take<R>,
+    sent: &'a AtomicU64,
+}
 
-impl<R: AsyncRead + Unpin> AsyncRead for WholePart<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for WholePart<'_, R> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = into.filled().len();
-        ready!(Pin::new(&mut self.0).poll_read(cx, into))?;
-        let is_end = into.filled().len() == before && into.remaining() > 0;
-        Poll::Ready(match is_end && self.0.limit() > 0 {
+        ready!(Pin::new(&mut self.bytes).poll_read(cx, into))?;
+        let length = into.filled().len() - before;
+        self.sent.fetch_add(length as u64, Ordering::Relaxed);
+        let is_end = length == 0 && into.remaining() > 0;
+        Poll::Ready(match is_end && self.bytes.limit() > 0 {
             true => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has fewer bytes than announced")),
             false => Ok(()),
         })
@@ -156,18 +171,42 @@ fn paths(path: &Path) -> Result<Vec<PathBuf>, PhoneError> {
 }
 
 /// Installs an app over an older version where there is one, and gives its size. Streams every file; nothing stays on
-/// the phone.
-pub async fn install(on: &dyn PhoneShell, mut apks: ApkSet) -> Result<u64, PhoneError> {
-    let total = apks.total();
-    match apks.parts.len() {
-        1 => {
-            // Android gives up by itself what ends early.
-            let command = ShellCommand::new("cmd package install -r -S").arg(total);
-            write_part(on, &command, &mut apks, 0).await?;
+/// the phone. The caller gets reports while it goes on.
+pub async fn install(on: &dyn PhoneShell, mut apks: ApkSet, caller: &dyn Caller) -> Result<u64, PhoneError> {
+    let (total, sent) = (apks.total(), apks.sent.clone());
+    let installing = async {
+        match apks.parts.len() {
+            1 => {
+                // Android gives up by itself what ends early.
+                let command = ShellCommand::new("cmd package install -r -S").arg(total);
+                write_part(on, &command, &mut apks, 0).await
+            }
+            _ => install_splits(on, &mut apks, total).await,
         }
-        _ => install_splits(on, &mut apks, total).await?,
+    };
+    tokio::select! {
+        biased;
+        done = installing => done.map(|()| total),
+        never = report(caller, &sent, total) => match never {},
     }
-    Ok(total)
+}
+
+/// Says again and again how much was sent, and that the phone is working on it once it has everything. An upload that
+/// stands still is not reported, so that it does not get more time.
+async fn report(caller: &dyn Caller, sent: &AtomicU64, total: u64) -> Infallible {
+    let (mut reported, mut waited) = (0, 0);
+    loop {
+        tokio::time::sleep(REPORT).await;
+        let now = sent.load(Ordering::Relaxed);
+        if now >= total {
+            waited += REPORT.as_secs();
+            let message = format!("the phone has been installing it for {waited} s");
+            caller.progress((total + waited) as f64, None, Some(&message));
+        } else if now > reported {
+            caller.progress(now as f64, Some(total as f64), Some(&format!("{now} of {total} bytes were sent")));
+        }
+        reported = now;
+    }
 }
 
 /// Gives up the session that was opened; it fails where the session was committed, which is as it should be.

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sinew_tool::{Args, Attachment, Outcome, ToolError};
@@ -41,8 +40,8 @@ pub(super) async fn details(on: &Operator<'_>, args: &Args) -> Result<Outcome, T
 /// Installs from the folder that the configuration names: a model never names a path of the host.
 pub(super) async fn install(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let name = filled_text(args, "file")?;
-    if let Some(upload) = &on.attachment {
-        let size = install_upload(on, upload).await?;
+    if let Some(upload) = on.client.attachment() {
+        let size = install_upload(on, &*upload).await?;
         return Ok(Outcome::text(format!("Installed the uploaded app ({size} bytes)")));
     }
     let folder = on.apks.ok_or_else(|| {
@@ -52,12 +51,12 @@ pub(super) async fn install(on: &Operator<'_>, args: &Args) -> Result<Outcome, T
         )
     })?;
     let path = in_folder(folder, &name)?;
-    let size = install::install(on.shell()?, ApkSet::open(&path).await?).await?;
+    let size = install::install(on.shell()?, ApkSet::open(&path).await?, on.client).await?;
     Ok(Outcome::text(format!("Installed '{name}' ({size} bytes)")))
 }
 
 /// Installs what the caller sends, as it arrives.
-async fn install_upload(on: &Operator<'_>, upload: &Arc<dyn Attachment>) -> Result<u64, ToolError> {
+async fn install_upload(on: &Operator<'_>, upload: &dyn Attachment) -> Result<u64, ToolError> {
     let (mut sink, source) = tokio::io::duplex(UPLOAD_BUFFER);
     let apks = ApkSet::stream(upload.sizes(), Box::new(source))?;
     let receive = async {
@@ -71,7 +70,7 @@ async fn install_upload(on: &Operator<'_>, upload: &Arc<dyn Attachment>) -> Resu
         std::future::pending::<Result<Infallible, ToolError>>().await
     };
     tokio::select! {
-        installed = install::install(on.shell()?, apks) => Ok(installed?),
+        installed = install::install(on.shell()?, apks, on.client) => Ok(installed?),
         failed = receive => failed.map(|never| match never {}),
     }
 }

@@ -26,10 +26,10 @@ mod text;
 mod wait;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sinew_tool::{Args, Attachment, Content, ErrorKind, NestedCalls, Outcome, ToolAccess, ToolError};
+use sinew_tool::{Args, Caller, Content, ErrorKind, NestedCalls, Outcome, ToolAccess, ToolError};
 use tokio::time::Instant;
 
 use crate::control::PhoneShell;
@@ -122,8 +122,8 @@ pub struct Operator<'a> {
     /// For steps, which are calls of their own.
     pub calls: &'a dyn NestedCalls,
     pub turn: &'a Turn,
-    /// What the caller sends along with the call.
-    pub attachment: Option<Arc<dyn Attachment>>,
+    /// Takes reports while a tool runs, and may send files along with the call.
+    pub client: &'a dyn Caller,
 }
 
 /// How long a screen may keep changing before it is shown as it is.

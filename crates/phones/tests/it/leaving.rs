@@ -1,14 +1,17 @@
 //! Callers who leave in the middle, and phones that are unplugged in the middle: wherever that is, the phone keeps nothing.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use sinew_phones::adb::AdbPhone;
 use sinew_phones::control::install::{self, ApkSet};
 use sinew_phones::{PhoneDevice, Profile};
-use sinew_sim::phone::{Handset, LockScreen, PhoneClock, PhoneSetup, shopping};
-use sinew_tool::{ErrorKind, LiveRequest, json};
+use sinew_sim::phone::{Handset, LockScreen, PhoneClock, PhoneSetup, StockApp, shopping};
+use sinew_tool::{ErrorKind, LiveRequest, Silent, Value, json};
 
-use crate::common::call;
 use crate::common::virtual_adb::VirtualAdb;
+use crate::common::{call, run_steps};
 
 /// How a call ends before its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +45,134 @@ async fn expect_clean(handset: &Handset, when: &str) {
     panic!("{when}: {:?} stays on the phone", left_behind(handset));
 }
 
+fn device(phone: AdbPhone, apks: &Path) -> PhoneDevice<AdbPhone> {
+    PhoneDevice::new(phone, Profile::Tester).with_apks(Some(apks.to_owned()))
+}
+
+/// Ends a piece of work at each moment that it has, one after the other, until it is done before it is ended. Gives the
+/// number of moments.
+async fn end_everywhere<T>(
+    bench: &VirtualAdb,
+    ending: Ending,
+    what: &str,
+    work: impl AsyncFn(AdbPhone) -> Result<T, ErrorKind>,
+) -> u64 {
+    for moment in 0..100 {
+        let phone = bench.connected().await;
+        let halted = bench.handset.halt_after(moment);
+        let mut running = Box::pin(work(phone));
+        let is_halted = tokio::select! {
+            biased;
+            () = halted => true,
+            _ = &mut running => false,
+        };
+        if is_halted && ending == Ending::CableIsPulled {
+            bench.handset.unplug();
+            // What had said all that it says when the cable was pulled is done.
+            if let Err(kind) = running.await {
+                assert_eq!(kind, ErrorKind::DeviceLost, "{what} at moment {moment}");
+            }
+        } else {
+            drop(running);
+        }
+        bench.handset.go_on();
+        bench.handset.plug_in();
+        expect_clean(&bench.handset, &format!("{what}, {ending:?} at moment {moment}")).await;
+        if !is_halted {
+            return moment;
+        }
+    }
+    panic!("{what} has no end");
+}
+
+/// Ends a call of a tool everywhere, in both ways.
+async fn end_call_everywhere(bench: &VirtualAdb, apks: &Path, tool: &str, arguments: &Value, least: u64) {
+    for ending in [Ending::CallerLeaves, Ending::CableIsPulled] {
+        let work = async |phone| {
+            let device = device(phone, apks);
+            let done = match tool {
+                "run_steps" => run_steps(Arc::new(device), arguments.clone()).await,
+                tool => call(&device, tool, arguments.clone()).await,
+            };
+            done.map_err(|error| error.kind)
+        };
+        let moments = end_everywhere(bench, ending, tool, work).await;
+        // Fewer would mean that it was not ended everywhere.
+        assert!(moments >= least, "{tool} {arguments}: {moments} moments");
+    }
+}
+
+#[tokio::test]
+async fn an_installation_that_is_ended_anywhere_leaves_nothing_on_the_phone() {
+    let folder = tempfile::tempdir().unwrap();
+    let apk = shopping().apk;
+    std::fs::write(folder.path().join("one.apk"), &apk).unwrap();
+    std::fs::create_dir(folder.path().join("split")).unwrap();
+    for name in ["base.apk", "config.de.apk"] {
+        std::fs::write(folder.path().join("split").join(name), &apk).unwrap();
+    }
+    let Some(bench) = bench().await else { return };
+    for (name, least) in [("one.apk", 2), ("split", 8)] {
+        end_call_everywhere(&bench, folder.path(), "install_app", &json!({"file": name}), least).await;
+    }
+}
+
+#[tokio::test]
+async fn a_transfer_that_is_ended_anywhere_leaves_nothing_on_the_phone() {
+    let Some(bench) = bench().await else { return };
+    let adb = bench.connected().await;
+    // Several pieces, so that it is also ended between two of them.
+    let large = "x".repeat(150 << 10);
+    adb.transport().push(large.as_bytes(), "/sdcard/large", 0o644, Duration::from_secs(30)).await.unwrap();
+    for (tool, arguments, least) in [
+        ("write_file", json!({"path": "Download/a", "text": large}), 8),
+        ("read_file", json!({"path": "large"}), 6),
+        ("list_files", json!({"path": "Download"}), 5),
+    ] {
+        end_call_everywhere(&bench, Path::new(""), tool, &arguments, least).await;
+    }
+    let written = bench.handset.paths().into_iter().filter(|path| path.starts_with("/sdcard/Download/")).count();
+    assert_eq!(written, 2, "the one that was there before, and the one that was written to its end");
+}
+
+#[tokio::test]
+async fn whatever_else_is_ended_anywhere_leaves_nothing_on_the_phone() {
+    let Some(bench) = bench().await else { return };
+    let steps = json!({"settle": false, "steps": [
+        {"tool": "open_app", "arguments": {"app": "dev.sinew.notes"}},
+        {"tool": "write_file", "arguments": {"path": "Download/a", "text": "x"}},
+        {"tool": "press_home"},
+    ]});
+    for (tool, arguments, least) in [
+        ("record_screen", json!({"seconds": 1, "max_side": 160}), 5),
+        ("get_device_status", json!({}), 2),
+        ("get_accessibility_tree", json!({}), 2),
+        ("run_steps", steps, 10),
+    ] {
+        end_call_everywhere(&bench, Path::new(""), tool, &arguments, least).await;
+    }
+}
+
+#[tokio::test]
+async fn the_shade_is_closed_wherever_a_call_about_a_notification_ends() {
+    let Some(bench) = bench().await else { return };
+    for ending in [Ending::CallerLeaves, Ending::CableIsPulled] {
+        let title = format!("{ending:?}");
+        bench.handset.with(|machine| machine.notify(StockApp::Notes, &title, "text"));
+        let arguments = json!({"notification": title, "do": "dismiss"});
+        let work = async |phone| {
+            let device = PhoneDevice::new(phone, Profile::Tester);
+            match call(&device, "act_on_notification", arguments.clone()).await {
+                // One that was dismissed before the last call ended is no longer there.
+                Err(error) if error.kind == ErrorKind::ElementNotFound => Ok(()),
+                done => done.map(drop).map_err(|error| error.kind),
+            }
+        };
+        let moments = end_everywhere(&bench, ending, "act_on_notification", work).await;
+        assert!(moments >= 2, "{moments} moments");
+    }
+}
+
 #[tokio::test]
 async fn a_session_that_android_opens_after_its_caller_left_is_given_up() {
     let Some(bench) = bench().await else { return };
@@ -52,7 +183,7 @@ async fn a_session_that_android_opens_after_its_caller_left_is_given_up() {
         bench.handset.set_installer_busy(true);
         let size = apk.len() as u64;
         let twice = std::io::Cursor::new([&apk[..], &apk[..]].concat());
-        let installing = install::install(&phone, ApkSet::stream(&[size, size], Box::new(twice)).unwrap());
+        let installing = install::install(&phone, ApkSet::stream(&[size, size], Box::new(twice)).unwrap(), &Silent);
         let begun = bench.handset.next_command();
         tokio::select! {
             done = installing => panic!("{done:?}"),
@@ -87,7 +218,7 @@ async fn an_upload_that_ends_early_is_an_error_at_once_and_leaves_nothing() {
     let one_and_a_half = [&apk[..], &apk[..apk.len() / 2]].concat();
     for (sizes, bytes) in [(vec![size + 1], apk.clone()), (vec![size, size], one_and_a_half)] {
         let bytes = Box::new(std::io::Cursor::new(bytes));
-        let error = install::install(&phone, ApkSet::stream(&sizes, bytes).unwrap()).await.unwrap_err();
+        let error = install::install(&phone, ApkSet::stream(&sizes, bytes).unwrap(), &Silent).await.unwrap_err();
         assert!(error.to_string().contains("fewer bytes than announced"), "{error}");
         expect_clean(&bench.handset, "an upload that ends early").await;
     }

@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::packet::{AdbPacket, CLSE, CNXN, MAX_PAYLOAD, OKAY, OPEN, VERSION, WRTE};
 use super::{AdbdPhone, service};
@@ -93,7 +94,8 @@ impl Drop for Handle {
     }
 }
 
-/// Serves one host until it disconnects or breaks the protocol.
+/// Serves one host until it disconnects or breaks the protocol. Dropped, it hangs up at once, as a cable does that is
+/// pulled.
 pub(super) async fn run(socket: TcpStream, device: AdbdPhone) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let (mut reader, mut writer) = socket.into_split();
@@ -102,15 +104,15 @@ pub(super) async fn run(socket: TcpStream, device: AdbdPhone) -> io::Result<()> 
     let mut services = JoinSet::new();
     let mut next = 0u32;
     let mut most = 4096;
-    let mut send = tokio::spawn(async move {
+    let mut send = AbortOnDropHandle::new(tokio::spawn(async move {
         while let Some(packet) = waiting.recv().await {
             writer.write_all(&packet.to_bytes()).await?;
         }
         writer.shutdown().await
-    });
+    }));
     // Read in a task of its own: a read that is given up half way would lose what it has read.
     let (arrived, mut arriving) = mpsc::channel(1);
-    let receive = tokio::spawn(async move {
+    let _receive = AbortOnDropHandle::new(tokio::spawn(async move {
         loop {
             let packet = AdbPacket::read(&mut reader).await;
             let is_last = !matches!(packet, Ok(Some(_)));
@@ -118,8 +120,8 @@ pub(super) async fn run(socket: TcpStream, device: AdbdPhone) -> io::Result<()> 
                 return;
             }
         }
-    });
-    let ended = loop {
+    }));
+    loop {
         let packet = tokio::select! {
             packet = arriving.recv() => packet.unwrap_or(Ok(None)),
             // A service that has ended closes its stream.
@@ -127,13 +129,9 @@ pub(super) async fn run(socket: TcpStream, device: AdbdPhone) -> io::Result<()> 
                 streams.remove(&local);
                 continue;
             }
-            sent = &mut send => break sent.map_err(io::Error::other).and_then(|sent| sent),
+            sent = &mut send => return sent.map_err(io::Error::other).and_then(|sent| sent),
         };
-        let packet = match packet {
-            Ok(Some(packet)) => packet,
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(error),
-        };
+        let Some(packet) = packet? else { return Ok(()) };
         match packet.command {
             CNXN => {
                 most = packet.arg1.clamp(4096, MAX_PAYLOAD) as usize;
@@ -175,12 +173,7 @@ pub(super) async fn run(socket: TcpStream, device: AdbdPhone) -> io::Result<()> 
             CLSE => drop(streams.remove(&packet.arg1)),
             _ => {}
         }
-    };
-    drop(streams);
-    services.shutdown().await;
-    receive.abort();
-    send.abort();
-    ended
+    }
 }
 
 /// Runs a service and closes its stream, whichever way it ends.
@@ -190,21 +183,23 @@ async fn serve(name: String, mut stream: AdbdStream, device: AdbdPhone) -> u32 {
     let known = service::find(&name);
     if let Some(service) = known {
         let _ = outbox.send(AdbPacket::new(OKAY, local, remote, Vec::new())).await;
-        // A task of its own, because it may outlive the connection.
-        let _ = tokio::spawn(async move {
-            let (closed, ignores_hangup) = (stream.closed.clone(), stream.ignores_hangup.clone());
-            let hung_up = async {
-                closed.cancelled().await;
-                if ignores_hangup.load(Ordering::Relaxed) {
-                    std::future::pending::<()>().await;
+        // A task of the phone, because it may outlive the connection.
+        let phone = device.clone();
+        let _ = device
+            .spawn(async move {
+                let (closed, ignores_hangup) = (stream.closed.clone(), stream.ignores_hangup.clone());
+                let hung_up = async {
+                    closed.cancelled().await;
+                    if ignores_hangup.load(Ordering::Relaxed) {
+                        std::future::pending::<()>().await;
+                    }
+                };
+                tokio::select! {
+                    () = service::run(service, &mut stream, &phone) => {}
+                    () = hung_up => {}
                 }
-            };
-            tokio::select! {
-                () = service::run(service, &mut stream, &device) => {}
-                () = hung_up => {}
-            }
-        })
-        .await;
+            })
+            .await;
         let _ = outbox.send(AdbPacket::new(CLSE, local, remote, Vec::new())).await;
     } else {
         let _ = outbox.send(AdbPacket::new(CLSE, 0, remote, Vec::new())).await;

@@ -18,6 +18,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -30,21 +31,31 @@ struct AdbdPhone {
     handset: Handset,
     /// What `adb reverse` asked for: the phone's port, and the host's.
     reversed: Arc<Mutex<Vec<(String, String)>>>,
+    /// Connections, and services, some of which outlive their connection.
+    tasks: TaskTracker,
+    /// The phone is switched off.
+    shutdown: CancellationToken,
 }
 
 impl AdbdPhone {
     fn files(&self) -> MutexGuard<'_, Files> {
         self.handset.files()
     }
+
+    /// Runs something until it ends or the phone is switched off.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<Option<()>> {
+        self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(work))
+    }
 }
 
-/// Serves one phone to whoever connects, until told to stop.
+/// Serves one phone to whoever connects, until told to stop. Dropped, it ends everything that runs on the phone.
 pub async fn run(listener: TcpListener, handset: Handset, shutdown: CancellationToken) -> io::Result<()> {
-    let device = AdbdPhone { handset, reversed: Arc::default() };
-    let tasks = TaskTracker::new();
+    let shutdown = shutdown.child_token();
+    let _ends_with_this = shutdown.clone().drop_guard();
+    let device = AdbdPhone { handset, reversed: Arc::default(), tasks: TaskTracker::new(), shutdown };
     loop {
         let accepted = tokio::select! {
-            () = shutdown.cancelled() => break,
+            () = device.shutdown.cancelled() => break,
             accepted = listener.accept() => accepted,
         };
         let (socket, peer) = accepted?;
@@ -52,13 +63,12 @@ pub async fn run(listener: TcpListener, handset: Handset, shutdown: Cancellation
         if !device.handset.is_plugged_in() {
             continue;
         }
-        let (device, shutdown) = (device.clone(), shutdown.clone());
-        tasks.spawn(async move {
-            let unplugged = device.handset.clone();
+        let phone = device.clone();
+        device.spawn(async move {
+            let unplugged = phone.handset.clone();
             tokio::select! {
-                () = shutdown.cancelled() => {}
                 () = unplugged.unplugged() => {}
-                ended = connection::run(socket, device) => {
+                ended = connection::run(socket, phone) => {
                     if let Err(error) = ended {
                         tracing::debug!(%peer, %error, "adb connection ended");
                     }
@@ -66,7 +76,7 @@ pub async fn run(listener: TcpListener, handset: Handset, shutdown: Cancellation
             }
         });
     }
-    tasks.close();
-    tasks.wait().await;
+    device.tasks.close();
+    device.tasks.wait().await;
     Ok(())
 }

@@ -127,6 +127,7 @@ async fn receive(stream: &mut AdbdStream, device: &AdbdPhone, path: &str) -> Res
                 let mut message = b"DATA".to_vec();
                 message.extend((piece.len() as u32).to_le_bytes());
                 message.extend(piece);
+                device.handset.pass_moment().await;
                 stream.write(&message).await?;
             }
             stream.write(b"DONE\0\0\0\0").await
@@ -144,6 +145,7 @@ async fn send(reader: &mut SyncReader<'_>, device: &AdbdPhone, target: &str) -> 
         match &id {
             b"DATA" if length <= PIECE => {
                 let piece = reader.take(length).await?;
+                device.handset.pass_moment().await;
                 too_large |= data.len() + piece.len() > LARGEST;
                 if !too_large {
                     data.extend(piece);

@@ -199,3 +199,21 @@ async fn pulling_the_cable_ends_what_runs_and_the_phone_can_come_back() {
     assert_eq!(bench.shell("echo here").await, "here\n");
     bench.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pulling_the_cable_hangs_up_on_a_shell_that_goes_on_and_it_ends_with_the_phone() {
+    let Some(bench) = ConnectedPhone::open(Android::V15).await else { return };
+    let handset = bench.phone.handset.clone();
+    // Its one moment to come is before it answers, when it has said that it goes on.
+    let halted = handset.halt_after(1);
+    let command = bench.command(&["-s", &bench.serial, "shell", "trap '' HUP; echo late"]).output();
+    let unplug = async {
+        halted.await;
+        handset.unplug();
+    };
+    let both = async { tokio::join!(command, unplug).0 };
+    // Long enough for any machine: a command whose connection stays never ends.
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(120), both).await;
+    assert!(ended.expect("adb hears that the phone is gone").is_ok());
+    bench.close().await;
+}
