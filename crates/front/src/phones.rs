@@ -55,13 +55,13 @@ pub(crate) async fn screen(State(front): State<Arc<FrontState>>, phone: PhoneReq
         let wanted = wanted(&phone.query, &phone.headers)?;
         let look = front.gateway.view_screen(&phone.who, &phone.id, phone.door, &wanted);
         // A viewer must not hold up a gateway that stops.
-        front.drain.run_until_cancelled(Box::pin(look)).await.unwrap_or(Ok(None))
+        let seen = front.drain.run_until_cancelled(Box::pin(look)).await.unwrap_or(Ok(None))?;
+        Ok(match seen {
+            Some(picture) => shown(picture),
+            None => tagged(reply::empty(StatusCode::NOT_MODIFIED), &wanted.known.unwrap_or_default()),
+        })
     };
-    match look.await {
-        Ok(Some(picture)) => shown(picture),
-        Ok(None) => reply::empty(StatusCode::NOT_MODIFIED),
-        Err(error) => answer::<()>(Err(error)),
-    }
+    look.await.unwrap_or_else(|error| answer::<()>(Err(error)))
 }
 
 fn wanted(query: &Query, headers: &HeaderMap) -> Result<LiveRequest, ToolError> {
@@ -84,10 +84,15 @@ fn wanted(query: &Query, headers: &HeaderMap) -> Result<LiveRequest, ToolError> 
 
 fn shown(picture: LivePicture) -> Response<Body> {
     let mut response = Response::new(Body::from(Bytes::from_owner(picture.bytes)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("image/jpeg"));
+    tagged(response, &picture.digest)
+}
+
+/// An answer about the picture of this digest.
+fn tagged(mut response: Response<Body>, digest: &str) -> Response<Body> {
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("image/jpeg"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Ok(tag) = HeaderValue::from_str(&format!("\"{}\"", picture.digest)) {
+    if let Ok(tag) = HeaderValue::from_str(&format!("\"{digest}\"")) {
         headers.insert(ETAG, tag);
     }
     response

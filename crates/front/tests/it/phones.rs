@@ -170,6 +170,27 @@ async fn a_screen_is_watched_with_one_record_for_the_view_and_a_picture_for_each
 }
 
 #[tokio::test]
+async fn a_screen_that_does_not_change_is_answered_with_the_tag_that_the_viewer_has() {
+    let server = TestServer::new().await;
+    let client = server.client();
+    // Its clock stands still, so its status bar does not change either.
+    let setup = PhoneSetup { lock: LockScreen::None, ..PhoneSetup::default() };
+    let phone = VirtualPhone::new(setup, PhoneClock::Virtual);
+    server.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone, Profile::Full))));
+    let path = "/api/v1/phones/virtual-phone/screen?max_side=100";
+    let known = digest_of(&client.get(path).await);
+    let weak = format!("W/{known}");
+    let look = async |tag: &str| client.send("GET", path, &[("if-none-match", tag)], Vec::new()).await;
+    let (one, two) = tokio::join!(look(&known), look(&weak));
+    for unchanged in [one, two] {
+        assert_eq!((unchanged.status.as_u16(), digest_of(&unchanged)), (304, known.clone()));
+        assert!(unchanged.body.is_empty() && !unchanged.headers.contains_key("content-type"));
+    }
+    let other = look("\"0000000000000000\"").await;
+    assert_eq!((other.status.as_u16(), digest_of(&other)), (200, known), "an older picture is not this one");
+}
+
+#[tokio::test]
 async fn a_view_ends_with_the_right_to_take_pictures() {
     let server = TestServer::new().await;
     let client = server.client();

@@ -4,18 +4,19 @@ use std::time::Duration;
 
 use serde_json::json;
 use sinew_tool::{Args, ErrorKind, Outcome, ToolError};
+use tokio::time::Instant;
 
 use super::args::{boolean, integer, invalid, required_text, text};
 use super::element::Target;
 use super::{Operator, budget};
 use crate::phone::PhoneError;
 use crate::touch::{Key, Stroke};
-use crate::tree::UiNode;
+use crate::tree::{UiNode, UiNodeId};
 
 pub(super) async fn set(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let target = Target::required(args)?;
     let text = required_text(args, "text")?;
-    let (node, name) = field(on, Some(target)).await?;
+    let Field { node, name, .. } = field(on, Some(target)).await?;
     on.phone.set_text(&node, &text).await?;
     Ok(Outcome::text(format!("Text set on element '{name}'")))
 }
@@ -25,7 +26,7 @@ pub(super) async fn input(on: &Operator<'_>, args: &Args) -> Result<Outcome, Too
     let target = Target::read(args)?;
     if boolean(args, "append")?.unwrap_or(false) {
         if let Some(target) = target {
-            let (node, name) = field(on, Some(target)).await?;
+            let Field { node, name, .. } = field(on, Some(target)).await?;
             require_readable(&node, &name)?;
             let whole = node.content().to_owned() + &text;
             on.phone.set_text(&node, &whole).await?;
@@ -33,7 +34,7 @@ pub(super) async fn input(on: &Operator<'_>, args: &Args) -> Result<Outcome, Too
             on.phone.type_text(&text).await?;
         }
     } else {
-        let (node, _) = field(on, target).await?;
+        let node = field(on, target).await?.node;
         on.phone.set_text(&node, &text).await?;
     }
     // The reference counts UTF-16 units, as Java does.
@@ -51,7 +52,7 @@ pub(super) async fn insert(on: &Operator<'_>, args: &Args) -> Result<Outcome, To
         on.phone.type_text(&text).await?;
         return Ok(done);
     }
-    let (node, name) = field(on, target).await?;
+    let Field { node, name, .. } = field(on, target).await?;
     require_readable(&node, &name)?;
     let own = node.content().to_owned();
     let (start, end) = match (has_place, node.selection) {
@@ -85,7 +86,7 @@ fn require_readable(node: &UiNode, name: &str) -> Result<(), PhoneError> {
 
 /// Selects a part of a field, or puts the cursor somewhere.
 pub(super) async fn select(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
-    let (node, name) = field(on, Target::read(args)?).await?;
+    let Field { node, name, .. } = field(on, Target::read(args)?).await?;
     if node.password {
         return Err(PhoneError::Failed(format!(
             "the content of '{name}' cannot be read, so no part of it can be selected"
@@ -107,20 +108,43 @@ pub(super) async fn select(on: &Operator<'_>, args: &Args) -> Result<Outcome, To
 /// Inserts the clipboard at the cursor, in place of what is selected; with a text, that goes through the clipboard.
 pub(super) async fn paste(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let text = text(args, "text")?;
-    let (node, name) = field(on, Target::read(args)?).await?;
+    let field = field(on, Target::read(args)?).await?;
     if let Some(text) = &text {
         on.phone.set_clipboard(text).await?;
     }
-    if !node.focused {
-        let (x, y) = node.bounds.center();
-        let tap = Stroke::hold(x as f32, y as f32, Duration::ZERO, Duration::from_millis(50));
-        on.phone.touch(&[tap]).await?;
+    if !field.node.focused {
+        focus(on, &field).await?;
     }
     on.phone.key(Key::Paste).await?;
-    Ok(Outcome::text(format!("Pasted into '{name}'")))
+    Ok(Outcome::text(format!("Pasted into '{}'", field.name)))
 }
 
-/// A number of characters within a text.
+/// A field gets the focus a moment after it was touched.
+const FOCUS: Duration = Duration::from_secs(3);
+
+/// Touches a field and waits until it has the focus: a key goes to whatever has it.
+async fn focus(on: &Operator<'_>, field: &Field) -> Result<(), ToolError> {
+    let (x, y) = field.node.bounds.center();
+    let tap = Stroke::hold(x as f32, y as f32, Duration::ZERO, Duration::from_millis(50));
+    on.phone.touch(&[tap]).await?;
+    let deadline = Instant::now() + FOCUS;
+    loop {
+        let tree = on.tree().await?;
+        if tree.find(field.id).is_some_and(|index| tree.node(index).focused) {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            return Err(PhoneError::Failed(format!(
+                "nothing was pasted: '{}' was touched, but did not get the focus within {} s",
+                field.name,
+                FOCUS.as_secs()
+            ))
+            .into());
+        }
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+}
+
 fn place(args: &Args, name: &str, text: &str) -> Result<usize, ToolError> {
     let at = integer(args, name, 0, 0..=i64::from(u32::MAX))?.unsigned_abs() as usize;
     let length = text.chars().count();
@@ -131,13 +155,20 @@ fn place(args: &Args, name: &str, text: &str) -> Result<usize, ToolError> {
 }
 
 pub(super) async fn clear(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
-    let (node, _) = field(on, Target::read(args)?).await?;
+    let node = field(on, Target::read(args)?).await?.node;
     on.phone.set_text(&node, "").await?;
     Ok(Outcome::text("Text cleared successfully"))
 }
 
+struct Field {
+    node: UiNode,
+    /// What messages call it.
+    name: String,
+    id: UiNodeId,
+}
+
 /// The field meant: the one named, or the focused one.
-async fn field(on: &Operator<'_>, target: Option<Target>) -> Result<(UiNode, String), ToolError> {
+async fn field(on: &Operator<'_>, target: Option<Target>) -> Result<Field, ToolError> {
     let tree = on.live_tree().await?;
     let Some(target) = target else {
         let focused = (0..tree.len()).find(|index| tree.node(*index).focused && tree.node(*index).editable);
@@ -145,7 +176,8 @@ async fn field(on: &Operator<'_>, target: Option<Target>) -> Result<(UiNode, Str
             let message = "No focused editable element found. Focus an input field first or provide element_id.";
             ToolError::new(ErrorKind::ElementNotFound, message)
         })?;
-        return Ok((tree.node(index).clone(), tree.id(index).to_string()));
+        let id = tree.id(index);
+        return Ok(Field { node: tree.node(index).clone(), name: id.to_string(), id });
     };
     let index = on.find(&tree, &target)?;
     let name = target.shown(&tree, index);
@@ -154,7 +186,10 @@ async fn field(on: &Operator<'_>, target: Option<Target>) -> Result<(UiNode, Str
     match () {
         () if !node.editable => failed("is not editable"),
         () if !node.enabled => failed("is disabled"),
-        () => Ok((UiNode { bounds: tree.visible_bounds(index), ..node.clone() }, name)),
+        () => {
+            let node = UiNode { bounds: tree.visible_bounds(index), ..node.clone() };
+            Ok(Field { node, name, id: tree.id(index) })
+        }
     }
 }
 
