@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sinew_tool::Digest;
 
+use super::budget::Looks;
 use super::keywords::{OBJECT, allowed, get, is_annotation, kinds};
 use super::plain::refers;
 use super::schema::{ANYTHING, ValueEffect, Walker};
@@ -109,7 +110,7 @@ fn exclusive_to_any<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Va
             "oneOf" => one.iter().map(|branch| walker.old_face(branch)).collect(),
             _ => two.iter().map(|branch| walker.new_face(branch)).collect(),
         };
-        let apart = disjoint(&faces);
+        let apart = disjoint(&walker.budget.looks, &faces);
         let alone = alone && is_only(old, from) && is_only(new, to);
         walker.below(&[to], |walker| {
             if !apart {
@@ -220,11 +221,11 @@ fn alternatives<'a>(walker: &mut Walker<'a, '_>, one: &'a [Value], two: &'a [Val
     if exclusive {
         // If alternatives may overlap, a wider one can exclude values that another one accepted.
         let faces: Vec<&Value> = two.iter().map(|branch| walker.new_face(branch)).collect();
-        if !disjoint(&faces) {
+        if !disjoint(&walker.budget.looks, &faces) {
             walker.report("alternatives-changed", ValueEffect::MayNarrow, "alternatives that may overlap changed");
         }
         let faces: Vec<&Value> = one.iter().map(|branch| walker.old_face(branch)).collect();
-        if !disjoint(&faces) {
+        if !disjoint(&walker.budget.looks, &faces) {
             walker.report("alternatives-changed", ValueEffect::MayWiden, "alternatives that may overlap changed");
         }
     }
@@ -232,7 +233,7 @@ fn alternatives<'a>(walker: &mut Walker<'a, '_>, one: &'a [Value], two: &'a [Val
 
 /// Whether no value can match two of the schemas: different types, different values, or a required member
 /// with different values.
-fn disjoint(branches: &[&Value]) -> bool {
+fn disjoint(looks: &Looks, branches: &[&Value]) -> bool {
     let apart = |one: &Value, two: &Value| {
         let choices = |one: &Value, two: &Value| match (allowed(one), allowed(two)) {
             (Some(one), Some(two)) => {
@@ -244,15 +245,16 @@ fn disjoint(branches: &[&Value]) -> bool {
         let both_objects = kinds(one) == OBJECT && kinds(two) == OBJECT;
         let told_apart = || {
             let needed: HashSet<&str> = crate::model::required(two).into_iter().collect();
-            let none = Map::new();
-            let members = |schema| crate::model::properties(schema).unwrap_or(&none).clone();
-            let (first, second) = (members(one), members(two));
+            let member = |schema, name: &str| crate::model::properties(schema)?.get(name);
             crate::model::required(one)
                 .iter()
                 .filter(|name| needed.contains(**name))
-                .any(|name| first.get(*name).zip(second.get(*name)).is_some_and(|(one, two)| choices(one, two)))
+                .any(|name| member(one, name).zip(member(two, name)).is_some_and(|(one, two)| choices(one, two)))
         };
         kinds(one) & kinds(two) == 0 || choices(one, two) || both_objects && told_apart()
     };
-    branches.len() <= 32 && (0..branches.len()).all(|i| (0..i).all(|j| apart(branches[i], branches[j])))
+    let is_affordable = |part: &&Value| looks.spend_whole(part);
+    branches.len() <= 32
+        && (0..branches.len()).all(|i| branches[..=i].iter().all(is_affordable))
+        && (0..branches.len()).all(|i| (0..i).all(|j| apart(branches[i], branches[j])))
 }

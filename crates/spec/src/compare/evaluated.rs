@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::budget::Looks;
 use super::keywords::get;
 use super::schema::{ANYTHING, ValueEffect, Walker};
 use crate::model::properties;
-use crate::schema::resolve;
 
 /// Parts of one schema that are looked at; beyond that nothing is known.
 const MAX_PARTS: usize = 2000;
@@ -74,7 +74,8 @@ fn covers<'a>(
     if !walker.spend_step() {
         return false;
     }
-    let evaluated = |schema, root| Evaluated::of(schema, root, keyword, false);
+    let looks = &walker.budget.looks;
+    let evaluated = |schema, root| Evaluated::of(schema, root, looks, keyword, false);
     let (old, new) = (evaluated(pair.0, walker.roots.old), evaluated(pair.1, walker.roots.new));
     let (mut asked, given, schema, root) = match direction {
         Direction::KeepsAll => (old, new, pair.0, walker.roots.old),
@@ -88,7 +89,7 @@ fn covers<'a>(
     }
     given.includes(&asked)
         && asked.conditional.iter().all(|part| {
-            let most = part.most(root, keyword);
+            let most = part.most(root, &walker.budget.looks, keyword);
             !most.is_unknown && given.includes(&most)
                 || given.conditional.iter().any(|other| part.is_covered(other, walker, keyword, direction))
         })
@@ -96,13 +97,17 @@ fn covers<'a>(
 
 impl<'a> Evaluated<'a> {
     /// What a schema describes; with `always`, as if every condition held.
-    fn of(schema: &'a Value, root: &'a Value, keyword: &str, always: bool) -> Evaluated<'a> {
+    fn of(schema: &'a Value, root: &'a Value, looks: &Looks, keyword: &str, always: bool) -> Evaluated<'a> {
         let mut found = Evaluated::default();
         let mut open = vec![(schema, true)];
         for _ in 0..MAX_PARTS {
             let Some((part, is_itself)) = open.pop() else { return found };
+            if !looks.spend_keywords(part) {
+                found.is_unknown = true;
+                return found;
+            }
             found.add(part, keyword, is_itself);
-            found.follow(part, root, always, &mut open);
+            found.follow(part, root, looks, always, &mut open);
             if always && found.conditional.iter().any(|part| !matches!(part, Conditional::Contains(_))) {
                 for part in std::mem::take(&mut found.conditional) {
                     part.unfold(&mut found, &mut open);
@@ -134,13 +139,20 @@ impl<'a> Evaluated<'a> {
     }
 
     /// Schemas that say something about the same value.
-    fn follow(&mut self, part: &'a Value, root: &'a Value, always: bool, open: &mut Vec<(&'a Value, bool)>) {
+    fn follow(
+        &mut self,
+        part: &'a Value,
+        root: &'a Value,
+        looks: &Looks,
+        always: bool,
+        open: &mut Vec<(&'a Value, bool)>,
+    ) {
         let list = |key| get(part, key).and_then(Value::as_array).into_iter().flatten();
         let map = |key| get(part, key).and_then(Value::as_object).into_iter().flatten();
         open.extend(list("allOf").map(|inner| (inner, false)));
         for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(reference) = get(part, key).and_then(Value::as_str) else { continue };
-            match resolve(root, reference).filter(|_| key == "$ref") {
+            match looks.resolve(root, reference).filter(|_| key == "$ref") {
                 Some(target) => open.push((target, false)),
                 None if always => self.is_unknown = true,
                 None => self.conditional.push(Conditional::Reference(reference)),
@@ -168,12 +180,12 @@ impl<'a> Evaluated<'a> {
 
 impl<'a> Conditional<'a> {
     /// All that it can describe.
-    fn most(&self, root: &'a Value, keyword: &str) -> Evaluated<'a> {
+    fn most(&self, root: &'a Value, looks: &Looks, keyword: &str) -> Evaluated<'a> {
         let mut most = Evaluated::default();
         let mut open = Vec::new();
         self.unfold(&mut most, &mut open);
         for (part, _) in open {
-            let found = Evaluated::of(part, root, keyword, true);
+            let found = Evaluated::of(part, root, looks, keyword, true);
             most.is_unknown |= found.is_unknown;
             most.everything |= found.everything || get(part, keyword).is_some() || !found.conditional.is_empty();
             most.names.extend(found.names);

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use sinew_tool::text::clip;
 
 use super::Impact;
+use super::budget::Looks;
 use super::keywords::{equal, get, is_annotation, member};
 use super::plain::plain;
 use super::rewrite::is_surely_something;
@@ -18,11 +19,11 @@ type Names<'a> = BTreeSet<&'a str>;
 pub(super) fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
     let (before, after) = (names(old), names(new));
     let patterns = patterns(walker, old, new);
-    let renamed = renamed(old, new);
+    let renamed = renamed(&walker.budget.looks, old, new);
     properties(walker, old, new, alone, patterns, &renamed);
     for name in after.difference(&before) {
         // A new required parameter has been reported with the parameter, unless no value is possible.
-        let is_new = known(old, name).is_none() && known(new, name).is_some_and(|schema| !is_nothing(schema));
+        let is_new = known(old, name).is_none() && known(new, name).is_some_and(|schema| !is_nothing(walker, schema));
         if !is_new {
             walker.below(&["required"], |walker| {
                 walker.report("required-added", ValueEffect::Narrows, format!("`{}` is required now", clip(name)));
@@ -110,7 +111,7 @@ fn properties<'a>(
             continue;
         }
         let shown = clip(name);
-        if is_nothing(before) {
+        if is_nothing(walker, before) {
             if get(new, "additionalProperties") != Some(&Value::Bool(false)) {
                 walker.below(&["properties", name], |walker| {
                     walker.report("object-opened", ValueEffect::Widens, format!("`{shown}` is no longer refused"));
@@ -138,7 +139,7 @@ fn properties<'a>(
         if renamed.values().any(|to| to == name) {
             continue;
         }
-        if is_nothing(after) {
+        if is_nothing(walker, after) {
             if rest != Some(&Value::Bool(false)) {
                 walker.below(&["properties", name], |walker| {
                     walker.report("object-closed", ValueEffect::Narrows, format!("`{}` is refused now", clip(name)));
@@ -186,8 +187,8 @@ fn is_anything(schema: &Value) -> bool {
 }
 
 /// Whether a schema accepts no value, however it says so.
-fn is_nothing(schema: &Value) -> bool {
-    !is_surely_something(schema) && plain(schema) == Value::Bool(false)
+fn is_nothing(walker: &Walker<'_, '_>, schema: &Value) -> bool {
+    !is_surely_something(schema) && plain(schema, &walker.budget.looks) == Some(Value::Bool(false))
 }
 
 fn has_combinators(schema: &Value) -> bool {
@@ -198,7 +199,7 @@ fn has_combinators(schema: &Value) -> bool {
 
 /// A removed and an added member with the same schema: with the same description, or as the only
 /// ones of their kind.
-fn renamed<'a>(old: &'a Value, new: &'a Value) -> HashMap<&'a str, &'a str> {
+fn renamed<'a>(looks: &Looks, old: &'a Value, new: &'a Value) -> HashMap<&'a str, &'a str> {
     let (Some(one), Some(two)) = (crate::model::properties(old), crate::model::properties(new)) else {
         return HashMap::new();
     };
@@ -224,7 +225,7 @@ fn renamed<'a>(old: &'a Value, new: &'a Value) -> HashMap<&'a str, &'a str> {
     }
     let mut found = HashMap::new();
     for (from, schema) in went.into_iter().filter(|(_, schema)| schema.get("description").is_some()) {
-        let mut alike = came.iter().filter(|(_, other)| equal(schema, other));
+        let mut alike = came.iter().filter(|(_, other)| looks.equal(schema, other));
         if let (Some((to, _)), None) = (alike.next(), alike.next())
             && !found.values().any(|other| other == to)
         {

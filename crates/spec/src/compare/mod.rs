@@ -10,6 +10,7 @@
 //! what only one of two sources can state, and `lists` reads of two lists only what differs. `report` prints.
 
 mod arrivals;
+mod budget;
 mod carried;
 mod combined;
 mod evaluated;
@@ -38,10 +39,11 @@ use crate::model::ToolSpecification;
 use crate::read::prose::one_line;
 use crate::read::{Document, Format};
 use arrivals::arrivals;
+pub use budget::CompareWork;
 use carried::Carried;
 pub use lists::diff_lists;
 pub use report::ALL_TOOLS;
-pub use tool::diff_tool;
+pub use tool::{diff_tool, diff_tool_within};
 
 /// What a change means for callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,8 +213,8 @@ impl<'a> Subject<'a> {
         self.spec.as_ref().is_none_or(|spec| spec.semver().is_some())
     }
 
-    fn diff(&self, new: &Subject<'_>) -> Vec<Change> {
-        let mut changes = diff_tool(&self.tool, &new.tool);
+    fn diff(&self, new: &Subject<'_>, work: &mut CompareWork) -> Vec<Change> {
+        let mut changes = diff_tool_within(&self.tool, &new.tool, work);
         if let (Some(old), Some(new)) = (&self.spec, &new.spec) {
             changes.extend(texts::diff(old, new));
             changes.extend(unread::parts(old, new));
@@ -249,6 +251,19 @@ pub fn diff(old: &[Tool], new: &[Tool]) -> Comparison {
     diff_loaded(old, new, |tool| &tool.name, Subject::of_tool)
 }
 
+/// The same for tools that somebody else writes, who could make it take long: all pairs share what may be spent, and
+/// the rest is undecided.
+pub fn diff_within(old: &[Tool], new: &[Tool], work: &mut CompareWork) -> Comparison {
+    let named = |tools| by_name(<[Tool]>::iter(tools).map(|tool| (tool.name.as_str(), tool)));
+    let (before, after) = (named(old), named(new));
+    let kept = before.iter().filter_map(|(name, one)| Some((*name, *one, *after.get(name)?)));
+    let changed = kept.filter(|(_, one, two)| one != two);
+    let pairs = changed.map(|(name, one, two)| diff_pair(name, &Subject::of_tool(one), &Subject::of_tool(two), work));
+    let pairs = pairs.collect();
+    let Ok(comparison) = finish(pairs, &before, &after, |tool| Ok::<_, Infallible>(Subject::of_tool(tool)));
+    comparison
+}
+
 fn diff_loaded<'a, T: Sync>(
     old: &'a [T],
     new: &'a [T],
@@ -268,29 +283,54 @@ fn diff_all<'a, T: Copy + Send + Sync, E: Send>(
     load_pair: impl Fn(T, T) -> Result<SubjectPair<'a>, E> + Sync,
     load: impl Fn(T) -> Result<Subject<'a>, E>,
 ) -> Result<Comparison, E> {
-    // Of two tools with one name the first counts, as for callers.
-    let (before, after): (BTreeMap<&str, T>, BTreeMap<&str, T>) = (old.rev().collect(), new.rev().collect());
+    let (before, after) = (by_name(old), by_name(new));
     let kept: Vec<(&str, T, T)> =
         before.iter().filter_map(|(name, one)| Some((*name, *one, *after.get(name)?))).collect();
     let compared = on_all_cores(&kept, |(name, one, two)| {
-        let Some((one, two)) = load_pair(*one, *two)? else { return Ok((Vec::new(), None)) };
-        let changes = one.diff(&two);
-        let bump = Bump::of(changes.iter().map(|change| change.impact).max());
-        let version = || VersionCheck::new(name, bump, one.tool.version.clone(), two.tool.version.clone());
-        Ok((changes, (bump != Bump::None && two.states_version()).then(version)))
+        let Some((one, two)) = load_pair(*one, *two)? else { return Ok(PairChanges::default()) };
+        Ok(diff_pair(name, &one, &two, &mut CompareWork::of_a_pair()))
     });
+    let pairs = compared.into_iter().collect::<Result<_, E>>()?;
+    finish(pairs, &before, &after, load)
+}
+
+/// Of two tools with one name the first counts, as for callers.
+fn by_name<'a, T>(tools: impl DoubleEndedIterator<Item = (&'a str, T)>) -> BTreeMap<&'a str, T> {
+    tools.rev().collect()
+}
+
+/// What changed about a tool that both sides have.
+#[derive(Default)]
+struct PairChanges {
+    changes: Vec<Change>,
+    version: Option<VersionCheck>,
+}
+
+fn diff_pair(name: &str, one: &Subject<'_>, two: &Subject<'_>, work: &mut CompareWork) -> PairChanges {
+    let changes = one.diff(two, work);
+    let bump = Bump::of(changes.iter().map(|change| change.impact).max());
+    let version = || VersionCheck::new(name, bump, one.tool.version.clone(), two.tool.version.clone());
+    PairChanges { changes, version: (bump != Bump::None && two.states_version()).then(version) }
+}
+
+/// Adds the tools that only one side has.
+fn finish<'a, T: Copy, E>(
+    pairs: Vec<PairChanges>,
+    before: &BTreeMap<&'a str, T>,
+    after: &BTreeMap<&'a str, T>,
+    load: impl Fn(T) -> Result<Subject<'a>, E>,
+) -> Result<Comparison, E> {
     let mut comparison =
         Comparison { bump: Bump::None, changes: Vec::new(), versions: Vec::new(), not_compared: Vec::new() };
-    for pair in compared {
-        let (changes, version) = pair?;
-        comparison.changes.extend(changes);
-        comparison.versions.extend(version);
+    for pair in pairs {
+        comparison.changes.extend(pair.changes);
+        comparison.versions.extend(pair.version);
     }
     let missing = |one: &BTreeMap<&'a str, T>, other: &BTreeMap<&'a str, T>| {
         let gone = one.iter().filter(|(name, _)| !other.contains_key(*name));
         gone.map(|(name, one)| Ok((*name, load(*one)?.tool))).collect::<Result<ToolsByName<'a>, E>>()
     };
-    let (went, came) = (missing(&before, &after)?, missing(&after, &before)?);
+    let (went, came) = (missing(before, after)?, missing(after, before)?);
     comparison.changes.extend(arrivals(&went, &came));
     comparison.sort();
     Ok(comparison)

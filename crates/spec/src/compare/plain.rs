@@ -6,30 +6,51 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use super::budget::Looks;
 use super::rewrite;
 use super::schema::has_key;
-use crate::schema::resolve;
 
 /// Parts that a schema may have after its references are replaced.
 const MAX_PARTS: usize = 50_000;
+/// Parts of schemas that rewriting one may copy.
+const MAX_COPIES: usize = 1_000_000;
 /// How deep references are followed.
 const MAX_CHAIN: usize = 32;
 
 /// The schema in its plain form: references that do not lead back to themselves are replaced by what
-/// they lead to, and every part is rewritten.
-pub(super) fn plain(schema: &Value) -> Value {
+/// they lead to, and every part is rewritten. `None` if that would take too much work.
+pub(super) fn plain(schema: &Value, looks: &Looks) -> Option<Value> {
     if !refers(schema) {
-        return tidy(schema);
+        return affordable_tidy(schema, looks);
     }
-    let mut budget = MAX_PARTS;
-    match inlined(schema, schema, &mut Vec::new(), &mut budget) {
+    let room = Looks::new(MAX_PARTS);
+    let inlined = inlined(schema, schema, &mut Vec::new(), &room);
+    if !looks.spend(MAX_PARTS - room.left()) {
+        return None;
+    }
+    match inlined {
         // A reference that is left may lead to something whose form matters.
-        Some(whole) if refers(&whole) && has_unevaluated(&whole) => whole,
-        Some(whole) => tidy(&whole),
+        Some(whole) if refers(&whole) && has_unevaluated(&whole) => Some(whole),
+        Some(whole) => affordable_tidy(&whole, looks),
         // Too large without references: only parts that no reference points into may be rewritten.
-        None if points_inside(schema) || has_unevaluated(schema) => schema.clone(),
-        None => tidy(schema),
+        None if points_inside(schema) || has_unevaluated(schema) => Some(schema.clone()),
+        None => affordable_tidy(schema, looks),
     }
+}
+
+fn affordable_tidy(schema: &Value, looks: &Looks) -> Option<Value> {
+    let room = Looks::new(MAX_COPIES);
+    (weigh(schema, 1, &room) && looks.spend(MAX_COPIES - room.left())).then(|| tidy(schema))
+}
+
+/// Each part is copied once for each part that it is in.
+fn weigh(part: &Value, depth: usize, room: &Looks) -> bool {
+    room.spend(depth)
+        && match part {
+            Value::Object(members) => members.values().all(|member| weigh(member, depth + 1, room)),
+            Value::Array(items) => items.iter().all(|item| weigh(item, depth + 1, room)),
+            _ => true,
+        }
 }
 
 pub(super) fn has_unevaluated(schema: &Value) -> bool {
@@ -52,28 +73,31 @@ fn is_data(key: &str) -> bool {
 
 /// The schema without references; `None` if that would be too large. A reference that leads back
 /// to itself stays as it is.
-fn inlined<'a>(root: &'a Value, part: &'a Value, chain: &mut Vec<&'a str>, budget: &mut usize) -> Option<Value> {
-    *budget = budget.checked_sub(1)?;
+fn inlined<'a>(root: &'a Value, part: &'a Value, chain: &mut Vec<&'a str>, room: &Looks) -> Option<Value> {
+    if !room.spend(1) {
+        return None;
+    }
     match part {
         Value::Array(items) => {
-            items.iter().map(|item| inlined(root, item, chain, budget)).collect::<Option<Vec<_>>>().map(Value::Array)
+            items.iter().map(|item| inlined(root, item, chain, room)).collect::<Option<Vec<_>>>().map(Value::Array)
         }
         Value::Object(members) => {
             let mut whole = Map::new();
             for (key, member) in members {
-                let member = if is_data(key) { member.clone() } else { inlined(root, member, chain, budget)? };
+                let member = if is_data(key) { member.clone() } else { inlined(root, member, chain, room)? };
                 whole.insert(key.clone(), member);
             }
             let Some(reference) = members.get("$ref").and_then(Value::as_str) else {
                 return Some(Value::Object(whole));
             };
-            let target = resolve(root, reference).filter(|_| !chain.contains(&reference) && chain.len() < MAX_CHAIN);
+            let target =
+                room.resolve(root, reference).filter(|_| !chain.contains(&reference) && chain.len() < MAX_CHAIN);
             let Some(target) = target else { return Some(Value::Object(whole)) };
-            if is_recursive(root, target, reference, &mut HashSet::new(), budget) {
+            if is_recursive(root, target, reference, &mut HashSet::new(), room) {
                 return Some(Value::Object(whole));
             }
             chain.push(reference);
-            let target = inlined(root, target, chain, budget);
+            let target = inlined(root, target, chain, room);
             chain.pop();
             whole.shift_remove("$ref");
             Some(rewrite::both(whole, target?))
@@ -88,22 +112,23 @@ fn is_recursive<'a>(
     part: &'a Value,
     reference: &str,
     seen: &mut HashSet<&'a str>,
-    budget: &mut usize,
+    room: &Looks,
 ) -> bool {
     // If that cannot be determined, it stays a reference.
-    let Some(left) = budget.checked_sub(1) else { return true };
-    *budget = left;
+    if !room.spend(1) {
+        return true;
+    }
     match part {
-        Value::Array(items) => items.iter().any(|item| is_recursive(root, item, reference, seen, budget)),
+        Value::Array(items) => items.iter().any(|item| is_recursive(root, item, reference, seen, room)),
         Value::Object(members) => members.iter().any(|(key, member)| match (key.as_str(), member) {
             ("$dynamicRef" | "$recursiveRef", _) => true,
             ("$ref", Value::String(next)) if next == reference || next == "#" => true,
             ("$ref", Value::String(next)) => {
                 seen.insert(next)
-                    && resolve(root, next).is_some_and(|target| is_recursive(root, target, reference, seen, budget))
+                    && room.resolve(root, next).is_some_and(|target| is_recursive(root, target, reference, seen, room))
             }
             (key, _) if is_data(key) => false,
-            _ => is_recursive(root, member, reference, seen, budget),
+            _ => is_recursive(root, member, reference, seen, room),
         }),
         _ => false,
     }

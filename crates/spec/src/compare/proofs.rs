@@ -29,7 +29,7 @@ pub(super) fn take_back(walker: &mut Walker<'_, '_>, first: usize, old: &Value, 
         return;
     }
     let changed = walker.roots.changed;
-    let mut accepts = |wide, narrow| accepts_all_of(wide, narrow, changed, &mut walker.budget.proof_steps);
+    let mut accepts = |wide, narrow| accepts_all_of(wide, narrow, changed, walker.budget);
     let is_breaking = |direction, role| direction && walker.role == role && !walker.is_trial;
     let keeps_all = asks_narrows && accepts(new, old);
     if is_breaking(narrows && !keeps_all, SchemaRole::Input) {

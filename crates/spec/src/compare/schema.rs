@@ -13,20 +13,17 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::Impact;
+use super::budget::{CompareBudget, CompareWork, Looks};
 use super::keywords;
 use super::plain::{has_unevaluated, plain};
 use super::proofs;
 use super::rewrite::is_plain;
 use crate::model::SchemaRole;
-use crate::schema::resolve;
 
-/// Steps for one pair of schemas; beyond that they are too complex to compare.
-const MAX_STEPS: usize = 10_000;
-/// Parts a schema may have, for the same reason.
+/// Parts a schema may have; beyond that it is too complex to compare.
 const MAX_NODES: usize = 20_000;
 const MAX_DEPTH: usize = 100;
-/// Steps for proofs about one pair of schemas. Most proofs that are found take some dozens.
-const MAX_PROOF_STEPS: usize = 40_000;
+const TOO_COMPLEX: &str = "too complex to compare";
 
 /// How the set of accepted values may have moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,32 +71,31 @@ pub(super) struct Delta {
     pub depth: usize,
 }
 
-/// What may still be spent on one pair of schemas.
-pub(super) struct CompareBudget {
-    steps: usize,
-    pub proof_steps: usize,
-}
-
-pub(super) fn deltas(old: &Value, new: &Value, role: SchemaRole) -> Vec<Delta> {
+pub(super) fn deltas(old: &Value, new: &Value, role: SchemaRole, work: &mut CompareWork) -> Vec<Delta> {
     let (before, after) = (Survey::of(old), Survey::of(new));
-    let refers = before.refers || after.refers;
-    let walked = |old: &Value, new: &Value, steps, proof_steps| {
-        let changed = if refers { changed_references(old, new) } else { HashSet::new() };
-        walked(old, new, role, &changed, CompareBudget { steps, proof_steps })
-    };
-    if before.is_too_large || after.is_too_large {
-        return walked(old, new, 0, 0);
+    let is_too_large = before.is_too_large || after.is_too_large;
+    if is_too_large || !work.spend(before.parts + after.parts) {
+        let message = if is_too_large { TOO_COMPLEX } else { "not compared: the changes of all tools are too many" };
+        return vec![undecided(role, message)];
     }
+    let walked = |work: &mut CompareWork, old: &Value, new: &Value, has_proofs| {
+        work.on_a_pair(has_proofs, |budget| {
+            let refers = before.refers || after.refers;
+            let changed = if refers { changed_references(old, new, &budget.looks) } else { HashSet::new() };
+            walked(old, new, role, &changed, budget)
+        })
+    };
     let are_plain = is_plain(old) && is_plain(new);
-    let found = walked(old, new, MAX_STEPS, if are_plain { MAX_PROOF_STEPS } else { 0 });
+    let found = walked(work, old, new, are_plain);
     let gravest = |deltas: &[Delta]| deltas.iter().map(|delta| delta.impact).max();
     if are_plain || gravest(&found) <= Some(Impact::Cosmetic) {
         return found;
     }
-    let (old, new) = (plain(old), plain(new));
+    let rewritten = work.on_a_pair(false, |budget| (plain(old, &budget.looks), plain(new, &budget.looks)));
+    let (Some(old), Some(new)) = rewritten else { return found };
     // What `unevaluated…` refuses depends on how its neighbours are written, not only on what they accept.
     let is_proved = !has_unevaluated(&old) && !has_unevaluated(&new);
-    let milder = walked(&old, &new, MAX_STEPS, if is_proved { MAX_PROOF_STEPS } else { 0 });
+    let milder = walked(work, &old, &new, is_proved);
     // Each comparison may report too much, never too little, so the milder one is right.
     if gravest(&milder) < gravest(&found) { milder } else { found }
 }
@@ -109,13 +105,22 @@ fn walked(
     new: &Value,
     role: SchemaRole,
     changed: &HashSet<&str>,
-    mut budget: CompareBudget,
+    budget: &mut CompareBudget,
 ) -> Vec<Delta> {
-    let mut walker = Walker::new(Roots { old, new, changed }, role, &mut budget);
+    let mut walker = Walker::new(Roots { old, new, changed }, role, budget);
     // A reference to the root leads to the pair that is being compared.
     walker.seen.insert(pair_of(old, new, true));
     walker.walk(old, new, true);
-    walker.deltas
+    let mut deltas = walker.deltas;
+    if budget.is_over() {
+        deltas.push(undecided(role, TOO_COMPLEX));
+    }
+    deltas
+}
+
+fn undecided(role: SchemaRole, message: &str) -> Delta {
+    let (pointer, effect, depth) = (String::new(), ValueEffect::Unknown, 0);
+    Delta { pointer, kind: "too-complex", effect, impact: effect.impact(role), message: message.to_owned(), depth }
 }
 
 /// The schema that accepts every value.
@@ -173,8 +178,15 @@ impl<'a, 'b> Walker<'a, 'b> {
         impact: Impact,
         message: impl Into<String>,
     ) {
+        let message = message.into();
+        // Each of many changes repeats the names that lead to it.
+        let text = self.budget.text.checked_sub(self.pointer.len() + message.len());
+        self.budget.text = text.unwrap_or_default();
+        if text.is_none() {
+            return;
+        }
         let (pointer, depth) = (self.pointer.clone(), self.depth);
-        self.deltas.push(Delta { pointer, kind, effect, impact, message: message.into(), depth });
+        self.deltas.push(Delta { pointer, kind, effect, impact, message, depth });
     }
 
     /// Whether another step could be spent.
@@ -201,7 +213,7 @@ impl<'a, 'b> Walker<'a, 'b> {
 
     /// Whether two schemas are the same text and mean the same.
     pub(super) fn same(&self, old: &Value, new: &Value) -> bool {
-        keywords::equal(old, new) && (self.roots.changed.is_empty() || !refers(old, self.roots.changed))
+        self.budget.looks.equal(old, new) && (self.roots.changed.is_empty() || !refers(old, self.roots.changed))
     }
 
     /// In which directions a pair may have moved, without reporting: `(narrows, widens)`.
@@ -223,9 +235,10 @@ impl<'a, 'b> Walker<'a, 'b> {
         if self.same(old, new) {
             return;
         }
-        if self.budget.steps == 0 || self.depth > MAX_DEPTH {
+        let is_affordable = self.budget.looks.spend_keywords(old) && self.budget.looks.spend_keywords(new);
+        if !is_affordable || self.budget.steps == 0 || self.depth > MAX_DEPTH {
             if self.deltas.last().is_none_or(|last| last.kind != "too-complex") {
-                self.report("too-complex", ValueEffect::Unknown, "too complex to compare");
+                self.report("too-complex", ValueEffect::Unknown, TOO_COMPLEX);
             }
             return;
         }
@@ -287,8 +300,9 @@ impl<'a, 'b> Walker<'a, 'b> {
 
     /// Follows the references; a side without one is compared as it is.
     fn walk_reference(&mut self, one: Option<&str>, two: Option<&str>, old: &'a Value, new: &'a Value, alone: bool) {
-        let before = one.map_or(Some(old), |reference| resolve(self.roots.old, reference));
-        let after = two.map_or(Some(new), |reference| resolve(self.roots.new, reference));
+        let looks = &self.budget.looks;
+        let before = one.map_or(Some(old), |reference| looks.resolve(self.roots.old, reference));
+        let after = two.map_or(Some(new), |reference| looks.resolve(self.roots.new, reference));
         let (Some(before), Some(after)) = (before, after) else {
             // Unresolvable references on both sides are equal.
             if one != two || before.is_some() != after.is_some() {
@@ -309,11 +323,16 @@ impl<'a, 'b> Walker<'a, 'b> {
 
     /// The target of a branch that is a reference, to inspect its keywords.
     pub(super) fn old_face(&self, schema: &'a Value) -> &'a Value {
-        face(self.roots.old, schema)
+        self.face(self.roots.old, schema)
     }
 
     pub(super) fn new_face(&self, schema: &'a Value) -> &'a Value {
-        face(self.roots.new, schema)
+        self.face(self.roots.new, schema)
+    }
+
+    fn face(&self, root: &'a Value, schema: &'a Value) -> &'a Value {
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        reference.and_then(|reference| self.budget.looks.resolve(root, reference)).unwrap_or(schema)
     }
 }
 
@@ -328,8 +347,9 @@ fn pair_of(old: &Value, new: &Value, alone: bool) -> (usize, usize, bool) {
     (std::ptr::from_ref(old) as usize, std::ptr::from_ref(new) as usize, alone)
 }
 
-/// The references whose targets changed, directly or through other references.
-fn changed_references<'a>(old: &'a Value, new: &'a Value) -> HashSet<&'a str> {
+/// The references whose targets changed, directly or through other references; all of them where it takes too many looks
+/// to find out.
+fn changed_references<'a>(old: &'a Value, new: &'a Value, looks: &Looks) -> HashSet<&'a str> {
     let mut all = HashSet::new();
     references(old, &mut all);
     references(new, &mut all);
@@ -344,15 +364,23 @@ fn changed_references<'a>(old: &'a Value, new: &'a Value) -> HashSet<&'a str> {
     let mut holders: HashMap<&str, Vec<&str>> = HashMap::new();
     let mut changed: HashSet<&str> = HashSet::new();
     let mut open: Vec<&str> = Vec::new();
-    for reference in all {
-        let (before, after) = (resolve(old, reference), resolve(new, reference));
-        if before != after {
+    for &reference in &all {
+        let (before, after) = (looks.resolve(old, reference), looks.resolve(new, reference));
+        let is_same = match (before, after) {
+            (Some(before), Some(after)) => looks.equal(before, after),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same {
             open.push(reference);
             continue;
         }
         let mut inside = HashSet::new();
         before.into_iter().for_each(|target| references(target, &mut inside));
         inside.into_iter().for_each(|other| holders.entry(other).or_default().push(reference));
+    }
+    if looks.is_spent() {
+        return all;
     }
     // A reference to something that changed has changed.
     while let Some(reference) = open.pop() {
@@ -415,11 +443,6 @@ pub(super) fn refers(schema: &Value, references: &HashSet<&str>) -> bool {
         Value::Array(items) => items.iter().any(|item| refers(item, references)),
         _ => false,
     }
-}
-
-fn face<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
-    let target = schema.get("$ref").and_then(Value::as_str).and_then(|reference| resolve(root, reference));
-    target.unwrap_or(schema)
 }
 
 /// What one look at a whole schema shows.
@@ -513,11 +536,13 @@ mod tests {
         fn rewriting_never_changes_the_verdict_about_two_plain_schemas(old in schema(), new in schema()) {
             prop_assume!(is_plain(&old) && is_plain(&new));
             let gravest = |old: &Value, new: &Value, role| {
-                let budget = CompareBudget { steps: MAX_STEPS, proof_steps: 0 };
-                walked(old, new, role, &HashSet::new(), budget).iter().map(|delta| delta.impact).max()
+                let found =
+                    CompareWork::of_a_pair().on_a_pair(false, |budget| walked(old, new, role, &HashSet::new(), budget));
+                found.iter().map(|delta| delta.impact).max()
             };
+            let plainly = |schema| plain(schema, &Looks::new(usize::MAX)).unwrap();
             for role in [SchemaRole::Input, SchemaRole::Output] {
-                prop_assert!(gravest(&plain(&old), &plain(&new), role) >= gravest(&old, &new, role));
+                prop_assert!(gravest(&plainly(&old), &plainly(&new), role) >= gravest(&old, &new, role));
             }
         }
     }

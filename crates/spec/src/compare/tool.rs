@@ -3,6 +3,7 @@
 use sinew_tool::text::clip;
 use sinew_tool::{Audience, Tool};
 
+use super::budget::CompareWork;
 use super::keywords::equal;
 use super::schema::deltas;
 use super::{Change, Impact, change};
@@ -11,6 +12,11 @@ use crate::read::prose::one_line;
 
 /// What changed about one tool.
 pub fn diff_tool(old: &Tool, new: &Tool) -> Vec<Change> {
+    diff_tool_within(old, new, &mut CompareWork::of_a_pair())
+}
+
+/// The same for one of several tools, which share what may be spent. What is over is reported as undecided.
+pub fn diff_tool_within(old: &Tool, new: &Tool, work: &mut CompareWork) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut report = |path: &str, kind: &'static str, impact: Impact, message: String| {
         changes.push(change(&old.name, path, kind, impact, message));
@@ -40,13 +46,13 @@ pub fn diff_tool(old: &Tool, new: &Tool) -> Vec<Change> {
         _ => {}
     }
     if !equal(&old.input_schema, &new.input_schema) {
-        for delta in deltas(&old.input_schema, &new.input_schema, SchemaRole::Input) {
+        for delta in deltas(&old.input_schema, &new.input_schema, SchemaRole::Input, work) {
             report(&format!("/inputSchema{}", delta.pointer), delta.kind, delta.impact, delta.message);
         }
     }
     match (&old.output_schema, &new.output_schema) {
         (Some(old), Some(new)) if !equal(old, new) => {
-            for delta in deltas(old, new, SchemaRole::Output) {
+            for delta in deltas(old, new, SchemaRole::Output, work) {
                 report(&format!("/outputSchema{}", delta.pointer), delta.kind, delta.impact, delta.message);
             }
         }

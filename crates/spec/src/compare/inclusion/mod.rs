@@ -16,7 +16,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::keywords::{self, ALL, ARRAY, INTEGER, Kinds, NUMBER, OBJECT, STRING, kind_of};
+use super::budget::{CompareBudget, Looks};
+use super::keywords::{ALL, ARRAY, INTEGER, Kinds, NUMBER, OBJECT, STRING, kind_of};
 use super::schema::{is_reference, refers};
 use statements::{Part, Statement, parts};
 
@@ -29,18 +30,24 @@ const MAX_VALUES: usize = 256;
 
 static NOTHING: Value = Value::Bool(false);
 
-/// Whether `wide` accepts all that `narrow` accepts, as far as a proof is found with the steps that are `left`.
+/// Whether `wide` accepts all that `narrow` accepts, as far as a proof is found with what is left of the budget.
 /// `changed` are references that do not mean the same in both.
-pub(super) fn accepts_all_of(wide: &Value, narrow: &Value, changed: &HashSet<&str>, left: &mut usize) -> bool {
-    let mut prover = Prover { changed, left: MAX_STEPS.min(*left), depth: 0 };
-    let granted = prover.left;
+pub(super) fn accepts_all_of(
+    wide: &Value,
+    narrow: &Value,
+    changed: &HashSet<&str>,
+    budget: &mut CompareBudget,
+) -> bool {
+    let granted = MAX_STEPS.min(budget.proof_steps);
+    let mut prover = Prover { changed, looks: &budget.looks, left: granted, depth: 0 };
     let is_proved = prover.follows([narrow], [wide]);
-    *left -= granted - prover.left;
+    budget.proof_steps -= granted - prover.left;
     is_proved
 }
 
 struct Prover<'p> {
     changed: &'p HashSet<&'p str>,
+    looks: &'p Looks,
     left: usize,
     depth: usize,
 }
@@ -91,7 +98,7 @@ impl Prover<'_> {
     }
 
     fn same(&self, one: &Value, two: &Value) -> bool {
-        keywords::equal(one, two) && (self.changed.is_empty() || !refers(one, self.changed))
+        self.looks.equal(one, two) && (self.changed.is_empty() || !refers(one, self.changed))
     }
 
     /// Whether a keyword is a reference whose target changed.
@@ -237,6 +244,9 @@ impl Prover<'_> {
     /// Whether the facts alone lead to one of the goals, for values of each type.
     fn is_evident(&mut self, facts: &[Statement<'_>], goals: &[Statement<'_>]) -> bool {
         if !self.spend(1 + (facts.len() + goals.len()) / 8) {
+            return false;
+        }
+        if !self.looks.spend(facts.len() * goals.len()) {
             return false;
         }
         if goals.iter().any(|goal| facts.iter().any(|fact| self.same_statement(fact, goal))) {
