@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use sinew_gateway::Gateway;
+use sinew_gateway::{Gateway, aside};
 use sinew_presence::{Boot, DeviceHash, NodeId, Output, Owner, Presence, PresenceEvent, Refusal, Route};
 use sinew_tool::{Device, DeviceEvent, DeviceKey, Digest, LeaveReason, Notice, Reach, Status, Toolset, json};
 use tokio::sync::{Notify, mpsc, watch};
@@ -21,7 +21,7 @@ use crate::records::{Card, DeviceCard, hash_of};
 use crate::remote::{OpenCalls, RETURN_TIME, RemoteDevice};
 use crate::serve::ServedCalls;
 use crate::settings::ClusterSettings;
-use crate::sharing::{NodeFacts, Parts, Sharing, blocking};
+use crate::sharing::{NodeFacts, Parts, Sharing};
 use crate::toolsets::Toolsets;
 
 /// In front of a node's name, where the server says that nobody listens there.
@@ -406,7 +406,7 @@ impl Core {
             local.or_else(|| members.cards.get(&hash).map(|card| card.info.key.clone()))
         };
         if let Some((key, marks)) = key.zip(self.shared.marks_of(hash))
-            && let Err(error) = blocking(|| self.gateway.set_marks(&key, marks))
+            && let Err(error) = aside(|| self.gateway.set_marks(&key, marks))
         {
             tracing::warn!(device = %key, "what another node says of a device could not be kept here: {error}");
         }

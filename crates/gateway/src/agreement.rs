@@ -5,7 +5,7 @@
 //! version that was agreed on. Hints never become looser by themselves, and versions never go down.
 
 use serde_json::Value;
-use sinew_spec::compare::{Bump, Change, Impact, diff_tool};
+use sinew_spec::compare::{Bump, Change, CompareWork, Impact, diff_tool_within};
 use sinew_spec::lock::{Follow, LockedOwner, locked_form, parse_version, versions};
 use sinew_tool::text::clip;
 use sinew_tool::{Digest, Hints, StepSource, Tool, Version};
@@ -24,8 +24,9 @@ pub(crate) enum Decision {
     },
 }
 
-/// Compares a tool with what was agreed. `version` is the device's.
-pub(crate) fn decide(agreed: &LockedOwner, version: &str, tool: &Tool) -> Decision {
+/// Compares a tool with what was agreed. `version` is the device's. All tools of a device share the work: what is over is
+/// undecided, which a followed device may change no more than something that breaks callers.
+pub(crate) fn decide(agreed: &LockedOwner, version: &str, tool: &Tool, work: &mut CompareWork) -> Decision {
     let Some(before) = agreed.tools.get(&tool.name).map(|entry| &entry.tool) else {
         return decide_new(agreed, version, tool);
     };
@@ -34,7 +35,7 @@ pub(crate) fn decide(agreed: &LockedOwner, version: &str, tool: &Tool) -> Decisi
     if is_same(before, tool) {
         return if completed.is_some() { Decision::Taken } else { Decision::Same };
     }
-    let changes = changes(before, tool);
+    let changes = changes(before, tool, work);
     if let Some(hint) = looser(before.hints, tool.hints) {
         return Decision::Held { why: format!("its hint `{hint}` is looser than agreed"), changes };
     }
@@ -130,8 +131,8 @@ fn looser(before: Hints, after: Hints) -> Option<&'static str> {
 }
 
 /// All changes: those that the comparison explains, and every other difference by its place.
-fn changes(before: &Tool, after: &Tool) -> Vec<Change> {
-    let mut changes = diff_tool(before, after);
+fn changes(before: &Tool, after: &Tool, work: &mut CompareWork) -> Vec<Change> {
+    let mut changes = diff_tool_within(before, after, work);
     let mut places = Vec::new();
     let (before, after) = (locked_form(before), locked_form(after));
     differences(&before, &after, String::new(), &mut places);
@@ -155,7 +156,7 @@ fn changes(before: &Tool, after: &Tool) -> Vec<Change> {
 
 /// The JSON pointers of the smallest parts that differ.
 fn differences(one: &Value, two: &Value, path: String, places: &mut Vec<String>) {
-    if Digest::of(one) == Digest::of(two) || places.len() >= MAX_UNEXPLAINED {
+    if places.len() >= MAX_UNEXPLAINED || one == two {
         return;
     }
     match (one, two) {
@@ -172,7 +173,8 @@ fn differences(one: &Value, two: &Value, path: String, places: &mut Vec<String>)
                 differences(one, two, format!("{path}/{place}"), places);
             }
         }
-        _ => places.push(path),
+        _ if Digest::of(one) != Digest::of(two) => places.push(path),
+        _ => {}
     }
 }
 
@@ -197,8 +199,12 @@ mod tests {
         LockedOwner { version: "1.2.0".to_owned(), follow: Some(follow), tools, ..LockedOwner::default() }
     }
 
+    fn decided(agreed: &LockedOwner, version: &str, tool: &Tool) -> Decision {
+        decide(agreed, version, tool, &mut CompareWork::new(100_000))
+    }
+
     fn is_held(follow: Follow, version: &str, tool: &Tool) -> bool {
-        matches!(decide(&agreed(follow), version, tool), Decision::Held { .. })
+        matches!(decided(&agreed(follow), version, tool), Decision::Held { .. })
     }
 
     /// The schema with one more member at a pointer.
@@ -240,10 +246,10 @@ mod tests {
             for version in ["1.2.0", "1.2.1", "9.0.0", "0.1.0", "", "x"] {
                 assert!(is_held(Follow::Nothing, version, tool), "{version} {}", tool.to_json());
             }
-            let Decision::Held { changes, .. } = decide(&agreed(Follow::Nothing), "9.0.0", tool) else { panic!() };
+            let Decision::Held { changes, .. } = decided(&agreed(Follow::Nothing), "9.0.0", tool) else { panic!() };
             assert!(!changes.is_empty(), "a person sees where: {}", tool.to_json());
         }
-        assert!(matches!(decide(&agreed(Follow::Nothing), "9.0.0", &relay(schema())), Decision::Same));
+        assert!(matches!(decided(&agreed(Follow::Nothing), "9.0.0", &relay(schema())), Decision::Same));
     }
 
     #[test]
@@ -252,15 +258,15 @@ mod tests {
         let mut owner = agreed(Follow::Nothing);
         let (steps, others) = (json!([{"call": "off"}]), json!([{"call": "unlock"}]));
         // A lock of before says nothing about steps, and is completed once.
-        assert!(matches!(decide(&owner, "1.2.0", &made_of(steps.clone())), Decision::Taken));
+        assert!(matches!(decided(&owner, "1.2.0", &made_of(steps.clone())), Decision::Taken));
         owner.tools.insert("relay".to_owned(), LockedTool { tool: made_of(steps.clone()), pinned: true });
-        assert!(matches!(decide(&owner, "1.2.0", &made_of(steps)), Decision::Same));
-        let Decision::Held { changes, .. } = decide(&owner, "9.0.0", &made_of(others.clone())) else { panic!() };
+        assert!(matches!(decided(&owner, "1.2.0", &made_of(steps)), Decision::Same));
+        let Decision::Held { changes, .. } = decided(&owner, "9.0.0", &made_of(others.clone())) else { panic!() };
         assert!(changes[0].path == "/steps/0/call" && changes[0].message.contains("unlock"), "{changes:?}");
         // A device that is followed announces other steps with a new minor version.
         owner.follow = Some(Follow::Minor);
-        assert!(matches!(decide(&owner, "1.2.1", &made_of(others.clone())), Decision::Held { .. }));
-        assert!(matches!(decide(&owner, "1.3.0", &made_of(others)), Decision::Taken));
+        assert!(matches!(decided(&owner, "1.2.1", &made_of(others.clone())), Decision::Held { .. }));
+        assert!(matches!(decided(&owner, "1.3.0", &made_of(others)), Decision::Taken));
         let text = {
             let mut lock = sinew_spec::lock::Lock::default();
             lock.owners.insert("routines".to_owned(), owner.clone());
@@ -279,7 +285,7 @@ mod tests {
         let mut owner = agreed(Follow::Nothing);
         owner.tools.insert("relay".to_owned(), LockedTool { tool: hinted(promising), pinned: true });
         for hints in [all(None, None, None, None), all(Some(false), Some(true), Some(false), Some(true))] {
-            assert!(matches!(decide(&owner, "1.2.0", &hinted(hints)), Decision::Taken), "{hints:?}");
+            assert!(matches!(decided(&owner, "1.2.0", &hinted(hints)), Decision::Taken), "{hints:?}");
         }
         for follow in [Follow::Nothing, Follow::Patch, Follow::Minor, Follow::Major] {
             for hints in [
@@ -294,7 +300,7 @@ mod tests {
         }
         // Stricter hints do not carry other changes with them.
         let other = Tool { description: "Other.".to_owned(), ..hinted(Hints::default()) };
-        assert!(matches!(decide(&owner, "1.2.0", &other), Decision::Held { .. }));
+        assert!(matches!(decided(&owner, "1.2.0", &other), Decision::Held { .. }));
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sinew_spec::compare::{Bump, Change, diff};
+use sinew_spec::compare::{Bump, Change, CompareWork, diff_within};
 use sinew_tool::text::clean_line;
 use sinew_tool::{DeviceId, DeviceInfo, Digest, Notice, Toolset};
 
+use crate::pins::MAX_COMPARE_STEPS;
 use crate::view::{HeldChange, HeldToolView};
 
 /// Changes shown at once; the rest are counted. An event holds 16 KiB.
@@ -175,7 +176,10 @@ impl ToolsetChange {
         let list = |tools: &Toolset| tools.iter().cloned().collect::<Vec<_>>();
         let mut changes = match self.before.digest() == self.after.digest() {
             true => Vec::new(),
-            false => diff(&list(&self.before), &list(&self.after)).changes,
+            false => {
+                let work = &mut CompareWork::new(MAX_COMPARE_STEPS);
+                diff_within(&list(&self.before), &list(&self.after), work).changes
+            }
         };
         let is_held = |held: &Option<Arc<HeldTools>>, tool: &str| held.as_ref().is_some_and(|held| held.holds(tool));
         let caught: Vec<&HeldTool> =

@@ -15,6 +15,7 @@
 mod access;
 mod agreement;
 mod approvals;
+mod aside;
 mod backup;
 mod bounds;
 mod budgets;
@@ -73,6 +74,7 @@ pub use access::{
     ToolEffect,
 };
 pub use approvals::PendingBoard;
+pub use aside::aside;
 pub use backup::{ArchiveError, Backup, BackupFile, BackupManifest, RestoreError, Restored};
 pub use backup::{read_backup, restore, write_backup_file};
 pub use budgets::check_budgets;

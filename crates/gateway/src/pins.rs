@@ -4,10 +4,11 @@
 //! is held back, neither listed nor called, until a person accepts exactly what was shown (`agreement` decides what
 //! counts as changed, `held` has what is held back).
 
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sinew_spec::compare::{Change, Impact};
+use sinew_spec::compare::{Change, CompareWork, Impact};
 use sinew_spec::lock::{Follow, Lock, LockedOwner, LockedTool, locked_form};
 use sinew_tool::text::clip;
 use sinew_tool::{DeviceInfo, DeviceKey, Tool, Toolset};
@@ -19,9 +20,22 @@ use crate::settings::OpenError;
 /// The largest lock that is read: ten thousand tools.
 const MAX_LOCK: u64 = 64 << 20;
 
+/// Steps of comparing for all tools of a device, each about a microsecond. A hundred tools that all change take some ten
+/// thousand.
+pub(crate) const MAX_COMPARE_STEPS: usize = 200_000;
+
 pub(crate) struct Pins {
-    lock: Lock,
+    owners: BTreeMap<String, Arc<LockedOwner>>,
     file: Option<PathBuf>,
+}
+
+/// What was agreed on about a device and what it has now, compared. Comparing takes a while, so it is done outside the
+/// registry's lock, and done again where the agreement changed meanwhile.
+pub(crate) struct Review {
+    agreed: Option<Arc<LockedOwner>>,
+    /// The agreement with what the device may change by itself.
+    next: Option<Arc<LockedOwner>>,
+    pub held: Option<Arc<HeldTools>>,
 }
 
 impl Pins {
@@ -31,108 +45,128 @@ impl Pins {
             Some(lock) => lock?,
             None => Lock::default(),
         };
-        Ok(Pins { lock, file })
+        let owners = lock.owners.into_iter().map(|(key, owner)| (key, Arc::new(owner))).collect();
+        Ok(Pins { owners, file })
     }
 
     /// Makes pins of 0.1.0, which let a device change much by itself, strict. Says how many there were.
     pub(crate) fn make_strict(&mut self) -> usize {
-        let old = self.lock.owners.values_mut().filter(|owner| owner.follow.is_none());
-        old.map(|owner| owner.follow = Some(Follow::Nothing)).count()
+        let old = self.owners.values_mut().filter(|owner| owner.follow.is_none());
+        old.map(|owner| Arc::make_mut(owner).follow = Some(Follow::Nothing)).count()
     }
 
     pub(crate) fn is_pinned(&self, key: &DeviceKey) -> bool {
-        self.lock.owners.contains_key(&key.0)
+        self.owners.contains_key(&key.0)
     }
 
     pub(crate) fn follow(&self, key: &DeviceKey) -> Option<Follow> {
-        self.lock.owners.get(&key.0).map(|owner| owner.follow.unwrap_or_default())
+        self.owners.get(&key.0).map(|owner| owner.follow.unwrap_or_default())
     }
 
-    /// The tools that were agreed on.
-    pub(crate) fn agreed(&self, key: &DeviceKey) -> Option<Toolset> {
-        let owner = self.lock.owners.get(&key.0)?;
-        Some(Toolset::new(owner.tools.values().map(|entry| entry.tool.clone())))
-    }
-
-    /// Agrees on the tools as they are. Of a device that is pinned already only `follow` changes: what is held back stays
-    /// so.
-    pub(crate) fn pin(&mut self, info: &DeviceInfo, tools: &Toolset, follow: Follow) {
-        if let Some(owner) = self.lock.owners.get_mut(&info.key.0) {
-            owner.follow = Some(follow);
-            return;
-        }
-        let tools: Vec<Tool> = tools.iter().cloned().collect();
-        self.lock.record(&info.key.0, &info.version, &tools, Some(true));
-        if let Some(owner) = self.lock.owners.get_mut(&info.key.0) {
-            owner.follow = Some(follow);
-            agree_on_text(owner, &DeviceText::of(info));
-        }
+    /// What was agreed on about a device.
+    pub(crate) fn agreed(&self, key: &DeviceKey) -> Option<Arc<LockedOwner>> {
+        self.owners.get(&key.0).cloned()
     }
 
     pub(crate) fn unpin(&mut self, key: &DeviceKey) {
-        self.lock.owners.remove(&key.0);
+        self.owners.remove(&key.0);
     }
 
-    /// Agrees that a tool is gone.
-    pub(crate) fn forget(&mut self, key: &DeviceKey, tool: &str) {
-        if let Some(owner) = self.lock.owners.get_mut(&key.0) {
-            owner.tools.remove(tool);
+    /// Whether a review is one of what is agreed on now.
+    pub(crate) fn can_settle(&self, key: &DeviceKey, review: &Review) -> bool {
+        is_same(self.owners.get(&key.0), review.agreed.as_ref())
+    }
+
+    /// Takes over what a review allows. Gives whether the agreement changed.
+    pub(crate) fn settle(&mut self, key: &DeviceKey, review: &Review) -> bool {
+        match &review.next {
+            _ if is_same(self.owners.get(&key.0), review.next.as_ref()) => return false,
+            Some(next) => drop(self.owners.insert(key.0.clone(), next.clone())),
+            None => drop(self.owners.remove(&key.0)),
         }
+        true
     }
 
-    /// Takes one tool as it is now.
-    pub(crate) fn accept(&mut self, key: &DeviceKey, tool: &Tool) {
-        if let Some(owner) = self.lock.owners.get_mut(&key.0) {
-            owner.tools.insert(tool.name.clone(), LockedTool { tool: tool.clone(), pinned: true });
-        }
+    /// The file and what it should hold now.
+    pub(crate) fn to_file(&self) -> Option<(PathBuf, String)> {
+        let owners = || self.owners.iter().map(|(key, owner)| (key.clone(), (**owner).clone())).collect();
+        self.file.clone().map(|file| (file, Lock { owners: owners() }.to_text()))
+    }
+}
+
+fn is_same(one: Option<&Arc<LockedOwner>>, two: Option<&Arc<LockedOwner>>) -> bool {
+    one.map(Arc::as_ptr) == two.map(Arc::as_ptr)
+}
+
+/// The tools that were agreed on.
+pub(crate) fn agreed_tools(agreed: &LockedOwner) -> Toolset {
+    Toolset::new(agreed.tools.values().map(|entry| entry.tool.clone()))
+}
+
+/// An agreement about the tools as they are. Of a device that is pinned already only `follow` changes: what is held back
+/// stays so.
+pub(crate) fn pin(agreed: Option<&LockedOwner>, info: &DeviceInfo, tools: &Toolset, follow: Follow) -> LockedOwner {
+    if let Some(agreed) = agreed {
+        return LockedOwner { follow: Some(follow), ..agreed.clone() };
+    }
+    let entry = |tool: &Tool| (tool.name.clone(), LockedTool { tool: tool.clone(), pinned: true });
+    let tools = tools.iter().map(entry).collect();
+    let mut owner =
+        LockedOwner { version: info.version.clone(), follow: Some(follow), tools, ..LockedOwner::default() };
+    agree_on_text(&mut owner, &DeviceText::of(info));
+    owner
+}
+
+/// Takes one tool as it is now.
+pub(crate) fn accept(owner: &mut LockedOwner, tool: &Tool) {
+    owner.tools.insert(tool.name.clone(), LockedTool { tool: tool.clone(), pinned: true });
+}
+
+/// Takes what the device writes about itself as it is now.
+pub(crate) fn agree_on_text(owner: &mut LockedOwner, text: &DeviceText) {
+    owner.name = Some(text.name.clone());
+    owner.instructions = Some(text.instructions.clone());
+}
+
+impl Review {
+    /// Of a device that is as it was when it was reviewed.
+    pub(crate) fn as_before(agreed: Option<Arc<LockedOwner>>, held: Option<Arc<HeldTools>>) -> Review {
+        Review { next: agreed.clone(), agreed, held }
     }
 
-    /// Takes what the device writes about itself as it is now.
-    pub(crate) fn accept_text(&mut self, key: &DeviceKey, text: &DeviceText) {
-        if let Some(owner) = self.lock.owners.get_mut(&key.0) {
-            agree_on_text(owner, text);
-        }
-    }
-
-    /// Compares what a device brings with what was agreed, and takes over what it may change by itself. Gives what is
-    /// held back, and whether the lock changed.
-    pub(crate) fn review(&mut self, info: &DeviceInfo, tools: &Arc<Toolset>) -> (Option<HeldTools>, bool) {
+    /// Compares what a device brings with what is agreed on next: what was agreed until now, or what a person makes of it.
+    pub(crate) fn of(
+        agreed: Option<Arc<LockedOwner>>,
+        next: Option<Arc<LockedOwner>>,
+        info: &DeviceInfo,
+        tools: &Toolset,
+    ) -> Review {
         // A device that has no tools at the moment, such as a locked phone, has not dropped them.
-        let Some(owner) = self.lock.owners.get_mut(&info.key.0).filter(|_| !tools.is_empty()) else {
-            return (None, false);
+        let Some(before) = next.clone().filter(|_| !tools.is_empty()) else {
+            return Review { agreed, next, held: None };
         };
-        let before = owner.clone();
+        let mut owner = (*before).clone();
         let mut held = Vec::new();
-        for tool in tools.iter() {
-            match decide(&before, &info.version, tool) {
+        let mut work = CompareWork::new(MAX_COMPARE_STEPS);
+        for tool in tools {
+            match decide(&before, &info.version, tool, &mut work) {
                 Decision::Same => {}
-                Decision::Taken => {
-                    owner.tools.insert(tool.name.clone(), LockedTool { tool: tool.clone(), pinned: true });
-                }
+                Decision::Taken => accept(&mut owner, tool),
                 Decision::Held { why, changes } => {
                     let agreed = before.tools.get(&tool.name).map(|agreed| locked_form(&agreed.tool));
                     held.push(HeldTool { tool: tool.name.clone(), entry: locked_form(tool), agreed, why, changes });
                 }
             }
         }
-        let text = review_text(owner, &before, info);
+        let text = review_text(&mut owner, &before, info);
         if let Some(version) = higher_version(&before.version, &info.version) {
             owner.version = version;
         }
-        let gone: Vec<String> = owner.tools.keys().filter(|name| tools.find(name).is_none()).cloned().collect();
-        let has_changed = *owner != before;
-        (HeldTools::new(held, text, gone), has_changed)
+        let names: HashSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let gone = owner.tools.keys().filter(|name| !names.contains(name.as_str())).cloned().collect();
+        let next = if owner == *before { before } else { Arc::new(owner) };
+        Review { agreed, next: Some(next), held: HeldTools::new(held, text, gone).map(Arc::new) }
     }
-
-    /// The file and what it should hold now.
-    pub(crate) fn to_file(&self) -> Option<(PathBuf, String)> {
-        self.file.clone().map(|file| (file, self.lock.to_text()))
-    }
-}
-
-fn agree_on_text(owner: &mut LockedOwner, text: &DeviceText) {
-    owner.name = Some(text.name.clone());
-    owner.instructions = Some(text.instructions.clone());
 }
 
 /// What is held back of the device's own text: the agreed one, the new one, and the changes.
@@ -181,4 +215,62 @@ fn read(file: &Path) -> Result<Lock, OpenError> {
     }
     let text = std::fs::read_to_string(file).map_err(unreadable)?;
     Lock::parse(&text).map_err(|detail| OpenError::Lock { path: file.to_owned(), detail })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use sinew_tool::{Admission, Family, FamilyName, Reach, Status, TextTrust};
+
+    use super::*;
+
+    fn relay(description: &str) -> Toolset {
+        Toolset::new([Tool::new("relay", description, json!({"type": "object"}))])
+    }
+
+    fn board() -> DeviceInfo {
+        DeviceInfo {
+            key: DeviceKey("board:01".to_owned()),
+            suggested_id: "board-01".to_owned(),
+            family: Family::new(FamilyName::of("board"), TextTrust::Attributed, Reach::OneLink),
+            admission: Admission::OwnToken,
+            name: "bench".to_owned(),
+            version: "1.0.0".to_owned(),
+            status: Status::Ready,
+            instructions: None,
+            labels: Vec::new(),
+            attributes: Default::default(),
+        }
+    }
+
+    #[test]
+    fn a_review_of_an_agreement_that_changed_meanwhile_is_not_taken() {
+        let (info, mut pins) = (board(), Pins::open(None).unwrap());
+        let key = &info.key;
+        let review = |pins: &Pins, next: Option<LockedOwner>, tools: &Toolset| {
+            Review::of(pins.agreed(key), next.map(Arc::new), &info, tools)
+        };
+        let pinned = |tools: &Toolset| pin(None, &info, tools, Follow::Nothing);
+        let (first, second) = (relay("Switches."), relay("Switches the relay."));
+        let unpinned = review(&pins, None, &first);
+        assert!(pins.can_settle(key, &unpinned) && !pins.settle(key, &unpinned));
+
+        let one = review(&pins, Some(pinned(&first)), &first);
+        assert!(pins.can_settle(key, &one) && pins.settle(key, &one));
+        assert!(!pins.can_settle(key, &unpinned), "the device was pinned meanwhile");
+        let agreed = pins.agreed(key);
+        let change = Review::of(agreed.clone(), agreed, &info, &second);
+        assert!(change.held.as_ref().is_some_and(|held| held.holds("relay")));
+        assert!(
+            pins.can_settle(key, &change) && !pins.settle(key, &change),
+            "it is held back, so nothing is agreed on"
+        );
+
+        // A person accepts it while another change is compared.
+        let mut accepted = (*pins.agreed(key).unwrap()).clone();
+        accept(&mut accepted, second.find("relay").unwrap());
+        let accepted = review(&pins, Some(accepted), &second);
+        assert!(accepted.held.is_none() && pins.settle(key, &accepted));
+        assert!(!pins.can_settle(key, &change));
+    }
 }

@@ -12,6 +12,7 @@ use sinew_schema::{Cost, Invalid};
 use sinew_tool::text::{clean, clean_line};
 use sinew_tool::{Audience, Digest, Family, Schema, Tool, Toolset};
 
+use crate::aside::aside;
 use crate::bounds;
 use crate::check::CompiledSchema;
 use crate::commanding;
@@ -117,6 +118,14 @@ impl ToolPreparer {
         if let Some(prepared) = lock(&self.toolsets).get(&key).and_then(Weak::upgrade) {
             return prepared;
         }
+        let prepared = aside(|| self.prepare_new(toolset, share));
+        let mut toolsets = lock(&self.toolsets);
+        forget_the_dead(&mut toolsets);
+        toolsets.insert(key, Arc::downgrade(&prepared));
+        prepared
+    }
+
+    fn prepare_new(&self, toolset: &Arc<Toolset>, share: usize) -> Arc<PreparedToolset> {
         let mut budget = SchemaBudget { cost: times(SCHEMA_BUDGET, share), bytes: share * MAX_SCHEMAS };
         let (mut ready, mut withdrawn, mut warnings) = (Vec::new(), Withdrawn::new(), Vec::new());
         let most = share * MAX_TOOLS;
@@ -135,12 +144,7 @@ impl ToolPreparer {
             let name = clean_line(&tool.name, 64);
             warnings.extend(faults.into_iter().map(|fault| format!("tool `{name}`: {fault}")));
         }
-        let withdrawn = Arc::new(withdrawn);
-        let prepared = Arc::new(PreparedToolset { toolset: toolset.clone(), ready, withdrawn, warnings });
-        let mut toolsets = lock(&self.toolsets);
-        forget_the_dead(&mut toolsets);
-        toolsets.insert(key, Arc::downgrade(&prepared));
-        prepared
+        Arc::new(PreparedToolset { toolset: toolset.clone(), ready, withdrawn: Arc::new(withdrawn), warnings })
     }
 
     /// The error is why the tool cannot be offered.

@@ -19,11 +19,11 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use sinew_gateway::Gateway;
 use sinew_gateway::shared::{DeviceMarks, GivenMarks, RequestKeys, Shared};
+use sinew_gateway::{Gateway, aside};
 use sinew_presence::{DeviceHash, NodeId};
 use sinew_tool::DeviceKey;
-use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::runtime::Handle;
 
 use crate::core::lock;
 use crate::nats::Bucket;
@@ -126,7 +126,7 @@ impl Parts {
         lock(&self.seen).insert(key.to_owned());
         match parsed {
             (SharedKey::RequestKey(node), SharedRecord::RequestKey(key)) if node != self.node => {
-                blocking(|| self.kept.note_request_key(&node, key));
+                aside(|| self.kept.note_request_key(&node, key));
             }
             (SharedKey::Token(id), SharedRecord::Token(token)) => tokens::handle_change(self, &id, *token),
             (SharedKey::Tool(_) | SharedKey::Name(_), SharedRecord::Name(name)) => self.names.insert(*name),
@@ -241,13 +241,5 @@ impl RequestKeys for SharedRequestKeys {
         let mut keys = self.local.keys();
         keys.extend(self.parts.kept.request_keys().into_iter().filter(|key| !keys.contains(key)).collect::<Vec<_>>());
         keys
-    }
-}
-
-/// Runs something that waits for the disk or for another task, without keeping other tasks from running.
-pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
     }
 }

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use sinew_gateway::aside;
 use sinew_gateway::shared::{NameChange, NameClaim, NameClaims};
 use sinew_presence::{Revision, WriteAnswer};
 use sinew_tool::ToolError;
 
 use super::records::{SharedKey, SharedName, SharedRecord};
-use super::{AT_ONCE, Parts, blocking};
+use super::{AT_ONCE, Parts};
 use crate::core::lock;
 use crate::nats::Bucket;
 
@@ -65,7 +66,7 @@ impl NameClaims for SharedNames {
         self.parts.runtime.spawn(async move {
             let _ = sender.send(claim(&parts, &bucket, claims).await);
         });
-        let first = blocking(|| receiver.recv_timeout(PATIENCE)).unwrap_or_else(|_| {
+        let first = aside(|| receiver.recv_timeout(PATIENCE)).unwrap_or_else(|_| {
             tracing::warn!("the names of new tools are not agreed on with the cluster: NATS does not answer");
             Vec::new()
         });

@@ -7,11 +7,12 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use sinew_gateway::aside;
 use sinew_gateway::shared::{TokenListener, TokenRow, TokenStore};
 use sinew_tool::ToolError;
 
+use super::Parts;
 use super::records::{SharedKey, SharedRecord, SharedToken};
-use super::{Parts, blocking};
 use crate::core::lock;
 
 /// The tokens of this node, as its store has them.
@@ -83,7 +84,7 @@ pub(super) fn handle_change(parts: &Arc<Parts>, id: &str, token: SharedToken) {
     let done = match token.row {
         None => {
             lock(&parts.tokens.ended).insert(id.to_owned());
-            blocking(|| {
+            aside(|| {
                 parts.kept.note_revoked(id);
                 if has(parts, id) { local.revoke(id) } else { Ok(()) }
             })
@@ -93,7 +94,7 @@ pub(super) fn handle_change(parts: &Arc<Parts>, id: &str, token: SharedToken) {
             parts.spawn_write(SharedKey::Token(id.to_owned()), revocation());
             Ok(())
         }
-        Some(row) if !has(parts, id) => blocking(|| local.add(row)),
+        Some(row) if !has(parts, id) => aside(|| local.add(row)),
         Some(_) => Ok(()),
     };
     if let Err(error) = done {

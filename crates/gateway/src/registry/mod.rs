@@ -3,6 +3,7 @@
 //! The writer's state is behind a mutex that is held briefly and never across an await. A change only counts up the
 //! version; the next reader makes the snapshot, so a thousand boards that join at once cost one.
 
+mod agreeing;
 mod faces;
 mod forgetting;
 mod writer;
@@ -15,12 +16,13 @@ use std::time::SystemTime;
 use arc_swap::ArcSwap;
 use serde_json::json;
 use sinew_spec::lock::Follow;
-use sinew_tool::{DeviceEvent, DeviceId, DeviceKey, FamilyName, Notice, ToolError};
+use sinew_tool::{DeviceEvent, DeviceId, DeviceInfo, DeviceKey, FamilyName, Notice, ToolError, Toolset};
 use tokio::sync::watch;
 
+use crate::aside::aside;
 use crate::held::{ToolsetChange, device_topic};
 use crate::labels::Label;
-use crate::pins::Pins;
+use crate::pins::{Pins, Review};
 use crate::prepare::ToolPreparer;
 use crate::record::Recorder;
 use crate::settings::{OpenError, Settings};
@@ -28,8 +30,10 @@ use crate::shared::{DeviceMarks, GivenMarks, NameClaim, Shared};
 use crate::snapshot::{Snapshot, Traffic};
 use crate::store::{Commit, Store, StoredState};
 use crate::view::DeviceView;
+use agreeing::Agreed;
+pub(crate) use agreeing::Agreement;
+pub(crate) use writer::PRESENCE_TOPICS;
 use writer::RegistryWriter;
-pub(crate) use writer::{Agreement, PRESENCE_TOPICS};
 
 pub(crate) struct Registry {
     writer: Mutex<RegistryWriter>,
@@ -73,12 +77,16 @@ impl Registry {
             DeviceEvent::Joined(device) => {
                 let info = device.info();
                 let tools = self.preparer.prepare(&device.tools(), &info.family);
-                self.write(|writer| writer.join(device, info, &tools, &mut toolset_change))
+                self.write_reviewed(&info, &tools.toolset, |writer, review| {
+                    writer.join(device, info.clone(), &tools, review, &mut toolset_change)
+                })
             }
             DeviceEvent::Changed(device) => {
                 let info = device.info();
                 let tools = self.preparer.prepare(&device.tools(), &info.family);
-                self.write(|writer| writer.change(&device, info, &tools, &mut toolset_change))
+                self.write_reviewed(&info, &tools.toolset, |writer, review| {
+                    writer.change(&device, info.clone(), &tools, review, &mut toolset_change)
+                })
             }
             DeviceEvent::Said(device, notice) => {
                 let info = device.info();
@@ -100,10 +108,10 @@ impl Registry {
             self.notify();
         }
         // Comparing tools takes a while, so nobody waits for it.
-        if let Some((id, notice)) = toolset_change
-            .and_then(|toolset_change: ToolsetChange| Some((toolset_change.id.clone(), toolset_change.notice()?)))
+        if let Some(toolset_change) = toolset_change
+            && let Some(notice) = aside(|| toolset_change.notice())
         {
-            self.lock().add_event(&id, notice);
+            self.lock().add_event(&toolset_change.id, notice);
         }
     }
 
@@ -121,13 +129,19 @@ impl Registry {
 
     /// What people agree on about a device's tools.
     pub(crate) fn agree(&self, device: &str, agreement: Agreement<'_>) -> Result<DeviceView, ToolError> {
-        let (view, commit) = {
-            let mut writer = self.lock();
-            let agreed = writer.agree(device, agreement)?;
-            self.version.fetch_add(1, Ordering::AcqRel);
-            agreed
+        let (view, commit) = loop {
+            let (entry, agreed) = {
+                let writer = self.lock();
+                let entry = writer.find(device)?;
+                let agreed = writer.pins.agreed(&entry.info.key);
+                (entry, agreed)
+            };
+            let agreed = aside(|| Agreed::new(entry, agreed, agreement))?;
+            if let Some(kept) = self.lock().agree(&agreed) {
+                break kept;
+            }
         };
-        self.notify();
+        self.notify_all();
         commit.map_or(Ok(()), Commit::wait)?;
         Ok(view)
     }
@@ -276,6 +290,28 @@ impl Registry {
 
     fn is_fresh(&self, snapshot: &Snapshot) -> bool {
         snapshot.version == self.version.load(Ordering::Acquire) && !snapshot.is_over()
+    }
+
+    /// Like `write`, with what is held back of a device's tools.
+    fn write_reviewed(
+        &self,
+        info: &DeviceInfo,
+        tools: &Toolset,
+        change: impl FnOnce(&mut RegistryWriter, &Review) -> bool,
+    ) -> bool {
+        let (mut writer, review) = loop {
+            let known = self.lock().review_of(info, tools);
+            let review = known.unwrap_or_else(|agreed| aside(|| Review::of(agreed.clone(), agreed, info, tools)));
+            let writer = self.lock();
+            if writer.pins.can_settle(&info.key, &review) {
+                break (writer, review);
+            }
+        };
+        let has_changed = change(&mut writer, &review);
+        if has_changed {
+            self.version.fetch_add(1, Ordering::AcqRel);
+        }
+        has_changed
     }
 
     fn write(&self, change: impl FnOnce(&mut RegistryWriter) -> bool) -> bool {

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sinew_spec::lock::Follow;
+use sinew_spec::lock::LockedOwner;
 use sinew_tool::text::clean_line;
 use sinew_tool::{
-    Admission, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, FamilyName, LeaveReason, Notice, Status, ToolError,
-    Toolset,
+    Admission, Device, DeviceId, DeviceInfo, DeviceKey, FamilyName, LeaveReason, Notice, Status, ToolError, Toolset,
 };
 use tokio::time::Instant;
 
+use super::agreeing::Agreed;
 use super::faces::Faces;
 use super::forgetting::Forgetting;
 use super::now;
@@ -25,7 +25,7 @@ use crate::identity;
 use crate::labels::{self, Label};
 use crate::names::NameBook;
 use crate::offer::{self, Offer, Offers, UserTools};
-use crate::pins::Pins;
+use crate::pins::{self, Pins, Review};
 use crate::prepare::{PreparedToolset, ToolPreparer, Withdrawn};
 use crate::record::{Note, Recorder};
 use crate::settings::Settings;
@@ -42,18 +42,6 @@ const DISCONNECTED: &str = "sinew/disconnected";
 pub(crate) const PRESENCE_TOPICS: [&str; 2] = [CONNECTED, DISCONNECTED];
 /// Longer keys are refused.
 const MAX_KEY: usize = 256;
-
-/// What people say about a device's tools.
-#[derive(Clone, Copy)]
-pub(crate) enum Agreement<'a> {
-    Pin(Follow),
-    Unpin,
-    /// One tool that is held back, or everything; the digest names what was shown.
-    Accept {
-        digest: &'a str,
-        tool: Option<&'a str>,
-    },
-}
 
 /// What admission makes of the tools a device brings.
 struct Admitted {
@@ -131,6 +119,7 @@ impl RegistryWriter {
         device: Arc<dyn Device>,
         info: Arc<DeviceInfo>,
         prepared: &Arc<PreparedToolset>,
+        review: &Review,
         toolset_change: &mut Option<ToolsetChange>,
     ) -> bool {
         if info.key.0.is_empty() || info.key.0.len() > MAX_KEY {
@@ -157,8 +146,7 @@ impl RegistryWriter {
         let labels = labels::joined(given, &info);
         *toolset_change = self.toolset_change(&id, known.as_deref(), &info, &prepared.toolset);
         let withdrawn = prepared.withdrawn.clone();
-        let Admitted { info, offer, pinned, held, warnings } =
-            self.admit(known.as_deref(), &info, prepared, &withdrawn);
+        let Admitted { info, offer, pinned, held, warnings } = self.admit(review, &info, prepared, &withdrawn);
         self.by_key.insert(info.key.clone(), id.clone());
         if let Some(toolset_change) = toolset_change {
             toolset_change.held.clone_from(&held);
@@ -197,6 +185,7 @@ impl RegistryWriter {
         device: &Arc<dyn Device>,
         info: Arc<DeviceInfo>,
         prepared: &Arc<PreparedToolset>,
+        review: &Review,
         toolset_change: &mut Option<ToolsetChange>,
     ) -> bool {
         let Some(entry) = self.current(device, &info.key) else { return false };
@@ -204,7 +193,7 @@ impl RegistryWriter {
         // The same tools again are not a new chance for those that were withdrawn.
         let is_same = entry.toolset().digest() == prepared.toolset.digest();
         let withdrawn = if is_same { &entry.withdrawn } else { &prepared.withdrawn }.clone();
-        let Admitted { info, offer, pinned, held, warnings } = self.admit(Some(&entry), &info, prepared, &withdrawn);
+        let Admitted { info, offer, pinned, held, warnings } = self.admit(review, &info, prepared, &withdrawn);
         if let Some(toolset_change) = toolset_change {
             toolset_change.held.clone_from(&held);
         }
@@ -223,8 +212,8 @@ impl RegistryWriter {
         let mut withdrawn = (*entry.withdrawn).clone();
         withdrawn.insert(tool.to_owned(), why.to_owned());
         let withdrawn = Arc::new(withdrawn);
-        let Admitted { offer, pinned, held, .. } =
-            self.admit(Some(&entry), &entry.info, &entry.offer.prepared, &withdrawn);
+        let review = Review::as_before(self.pins.agreed(&entry.info.key), entry.held.clone());
+        let Admitted { offer, pinned, held, .. } = self.admit(&review, &entry.info, &entry.offer.prepared, &withdrawn);
         self.keep(DeviceEntry { offer, pinned, held, withdrawn, ..(*entry).clone() });
         self.warn(id, vec![format!("tool `{}` is not offered any more: {why}", clean_line(tool, 64))]);
         true
@@ -357,60 +346,37 @@ impl RegistryWriter {
         Some(Some(self.keep_awaited(DeviceEntry { name, labels, ..(*entry).clone() }).1))
     }
 
-    pub(super) fn agree(
-        &mut self,
-        device: &str,
-        agreement: Agreement<'_>,
-    ) -> Result<(DeviceView, Option<Commit>), ToolError> {
-        let entry = self.find(device)?;
-        let (info, tools) = (entry.info.clone(), entry.toolset().clone());
-        match agreement {
-            Agreement::Pin(_) if tools.is_empty() => {
-                let message = format!("{} has no tools to agree on; wait until it is ready", entry.title());
-                return Err(ToolError::new(ErrorKind::InvalidArguments, message));
-            }
-            Agreement::Pin(follow) => self.pins.pin(&info, &tools, follow),
-            Agreement::Unpin => self.pins.unpin(&info.key),
-            Agreement::Accept { digest, tool } => self.accept(&entry, digest, tool)?,
-        }
-        // What the device says at the moment, and not what was agreed.
-        let info = match &entry.presence {
-            Presence::Here(device) => device.info(),
-            Presence::Away(_) => info,
+    /// What a device is to be reviewed against; the review itself where nothing changed since the last one.
+    pub(super) fn review_of(&self, info: &DeviceInfo, tools: &Toolset) -> Result<Review, Option<Arc<LockedOwner>>> {
+        let agreed = self.pins.agreed(&info.key);
+        let is_as_before = |entry: &&Arc<DeviceEntry>| {
+            let is_same_text = entry.info.name == info.name && entry.info.instructions == info.instructions;
+            let is_same_version = entry.info.version == info.version;
+            entry.pinned && is_same_version && is_same_text && entry.toolset().digest() == tools.digest()
         };
-        let commit = self.pins.to_file().map(|(path, text)| self.store.file(path, text));
-        let (prepared, withdrawn) = (entry.offer.prepared.clone(), entry.withdrawn.clone());
-        let Admitted { info, offer, pinned, held, .. } = self.admit(None, &info, &prepared, &withdrawn);
-        let entry = DeviceEntry { info, offer, pinned, held, ..(*entry).clone() };
-        let view = entry.view();
-        self.keep(entry);
-        Ok((view, commit))
+        let known = self.by_key.get(&info.key).and_then(|id| self.devices.get(id));
+        match known.filter(is_as_before) {
+            Some(entry) => Ok(Review::as_before(agreed, entry.held.clone())),
+            None => Err(agreed),
+        }
     }
 
-    fn accept(&mut self, entry: &DeviceEntry, digest: &str, tool: Option<&str>) -> Result<(), ToolError> {
-        let wrong = |message: String| Err(ToolError::new(ErrorKind::InvalidArguments, message));
-        let (title, id, key) = (entry.title(), &entry.id, &entry.info.key);
-        let Some(held) = entry.held.clone() else {
-            return wrong(format!("nothing of {title} is held back or gone"));
-        };
-        if held.digest != digest.trim().to_ascii_lowercase() {
-            return wrong(format!(
-                "the digest does not name what is held back of {title} now; look at it again with `sinew devices changes {id}`"
-            ));
+    /// Keeps what people agreed on about a device's tools; `None` where the device or the agreement changed since it was
+    /// reviewed.
+    pub(super) fn agree(&mut self, agreed: &Agreed) -> Option<(DeviceView, Option<Commit>)> {
+        let Agreed { entry, info, review } = agreed;
+        let is_current = self.devices.get(&entry.id).is_some_and(|now| Arc::ptr_eq(now, entry));
+        if !is_current || !self.pins.can_settle(&info.key, review) {
+            return None;
         }
-        let is_meant = |name: &str| tool.is_none_or(|tool| tool == name);
-        let tools: Vec<_> = held.tools.iter().filter_map(|held| entry.toolset().find(&held.tool)).collect();
-        let tools: Vec<_> = tools.into_iter().filter(|tool| is_meant(&tool.name)).collect();
-        let gone: Vec<_> = held.gone.iter().filter(|name| is_meant(name)).collect();
-        if let Some(tool) = tool.filter(|_| tools.is_empty() && gone.is_empty()) {
-            return wrong(format!("`{}` of {title} is neither held back nor gone", clean_line(tool, 64)));
-        }
-        tools.iter().for_each(|tool| self.pins.accept(key, tool));
-        gone.iter().for_each(|tool| self.pins.forget(key, tool));
-        if let Some(text) = held.new_text().filter(|_| tool.is_none()) {
-            self.pins.accept_text(key, text);
-        }
-        Ok(())
+        self.pins.settle(&info.key, review);
+        let commit = self.pins.to_file().map(|(path, text)| self.store.file(path, text));
+        let (prepared, withdrawn) = (entry.offer.prepared.clone(), entry.withdrawn.clone());
+        let Admitted { info, offer, pinned, held, .. } = self.admit(review, info, &prepared, &withdrawn);
+        let entry = DeviceEntry { info, offer, pinned, held, ..(**entry).clone() };
+        let view = entry.view();
+        self.keep(entry);
+        Some((view, commit))
     }
 
     pub(super) fn find(&self, device: &str) -> Result<Arc<DeviceEntry>, ToolError> {
@@ -442,30 +408,21 @@ impl RegistryWriter {
         }
     }
 
+    /// The review must be one of the agreement as it is now.
     fn admit(
         &mut self,
-        known: Option<&DeviceEntry>,
+        review: &Review,
         info: &Arc<DeviceInfo>,
         prepared: &Arc<PreparedToolset>,
         withdrawn: &Withdrawn,
     ) -> Admitted {
         let tools = &prepared.toolset;
-        let pinned = self.pins.is_pinned(&info.key);
-        let is_as_before = |entry: &&DeviceEntry| {
-            let is_same_text = entry.info.name == info.name && entry.info.instructions == info.instructions;
-            let is_same_version = entry.info.version == info.version;
-            entry.pinned && is_same_version && is_same_text && entry.toolset().digest() == tools.digest()
-        };
-        let held = match known.filter(is_as_before) {
-            Some(entry) => entry.held.clone(),
-            None => {
-                let (held, has_changed) = self.pins.review(info, tools);
-                if let Some((path, text)) = self.pins.to_file().filter(|_| has_changed) {
-                    drop(self.store.file(path, text));
-                }
-                held.map(Arc::new)
-            }
-        };
+        if self.pins.settle(&info.key, review)
+            && let Some((path, text)) = self.pins.to_file()
+        {
+            drop(self.store.file(path, text));
+        }
+        let (pinned, held) = (self.pins.is_pinned(&info.key), review.held.clone());
         let info = held.as_ref().map_or_else(|| info.clone(), |held| held.masked(info));
         let is_held = |tool: &str| held.as_ref().is_some_and(|held| held.holds(tool));
         let is_out = |tool: &str| is_held(tool) || withdrawn.contains_key(tool);
@@ -487,7 +444,7 @@ impl RegistryWriter {
     ) -> Option<ToolsetChange> {
         let before = match known {
             Some(entry) if !entry.toolset().is_empty() => entry.toolset().clone(),
-            _ => Arc::new(self.pins.agreed(&info.key)?),
+            _ => Arc::new(self.pins.agreed(&info.key).as_deref().map(pins::agreed_tools)?),
         };
         let was_held = known.and_then(|entry| entry.held.clone());
         (!tools.is_empty()).then(|| ToolsetChange {
@@ -532,7 +489,9 @@ impl RegistryWriter {
             attributes: row.attributes.into_iter().collect(),
         });
         let withdrawn = prepared.withdrawn.clone();
-        let Admitted { info, offer, pinned, held, .. } = self.admit(None, &info, prepared, &withdrawn);
+        let agreed = self.pins.agreed(&info.key);
+        let review = Review::of(agreed.clone(), agreed, &info, &prepared.toolset);
+        let Admitted { info, offer, pinned, held, .. } = self.admit(&review, &info, prepared, &withdrawn);
         if let Some(name) = &row.name {
             Arc::make_mut(&mut self.names).insert(name.to_lowercase(), row.id.clone());
         }

@@ -1,5 +1,6 @@
 //! Devices whose schemas are built to stop the gateway.
 
+use sinew_gateway::Follow;
 use sinew_tool::{DeviceEvent, ErrorKind, Outcome, Tool, Value, json};
 
 use crate::fake::*;
@@ -122,4 +123,72 @@ async fn a_large_honest_answer_is_checked_aside_and_passed_on() {
     for answered in calls.join_all().await {
         assert_eq!(answered.unwrap(), answer);
     }
+}
+
+/// Takes long to compare with another version of itself: each alternative is tried with each, at every level.
+fn nested(version: usize) -> Value {
+    (0..3).fold(json!({"minimum": version}), |inner, depth| {
+        let branch = |index: usize| json!({"items": inner, "maxItems": index + depth});
+        json!({"anyOf": [branch(0), branch(1), branch(2), branch(3)]})
+    })
+}
+
+/// Tools of which only the first can be compared for what one device may cost.
+fn costly_tools(version: usize) -> impl Iterator<Item = Tool> {
+    let schema = std::sync::Arc::new(json!({"type": "object", "properties": {"a": nested(version)}}));
+    (0..200).map(move |index| {
+        let mut tool = tool(&format!("t{index}"));
+        tool.input_schema = schema.clone();
+        tool
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_changes_all_its_tools_takes_bounded_work_and_what_was_not_compared_is_held_back() {
+    let gateway = gateway();
+    let board = |version: usize, firmware: &str| {
+        Fake::new(1, costly_tools(version)).with_info(|info| info.version = firmware.to_owned())
+    };
+    join(&gateway, board(2, "1.0.0"));
+    gateway.pin("board-0001", Follow::Minor).unwrap();
+    // Wider arguments are a minor change, and the version announces one.
+    join(&gateway, board(1, "1.1.0"));
+    let changes = gateway.changes("board-0001").unwrap();
+    assert!(changes.held.len() > 100, "{} held", changes.held.len());
+    for held in &changes.held {
+        assert!(held.why.contains("needs a new major version"), "{}", held.why);
+    }
+    let last = &changes.held.last().unwrap().changes[0];
+    assert_eq!(last.impact, "undecided");
+    assert!(last.message.contains("not compared"), "{}", last.message);
+    // A person decides about what was not compared.
+    gateway.accept("board-0001", &changes.digest.unwrap(), None).unwrap();
+    assert!(gateway.changes("board-0001").unwrap().held.is_empty());
+    let page = gateway.events(None, None, 100).await.unwrap();
+    let told = page.events.iter().find(|event| event.topic == "sinew/tools_changed").unwrap();
+    assert_eq!(told.body["bump"], "major");
+}
+
+#[tokio::test]
+async fn an_honest_device_may_change_a_hundred_tools_at_once() {
+    let gateway = gateway();
+    let board = |count: usize, firmware: &str| {
+        let schema = |index: usize| -> Value {
+            let properties: serde_json::Map<String, Value> = (0..8 + count)
+                .map(|name| {
+                    (
+                        format!("p{name}"),
+                        json!({"type": "string", "description": format!("No. {index}"), "enum": ["a", "b"]}),
+                    )
+                })
+                .collect();
+            json!({"type": "object", "properties": properties})
+        };
+        let tools = (0..100).map(|index| Tool::new(format!("t{index}"), "", schema(index)));
+        Fake::new(1, tools).with_info(|info| info.version = firmware.to_owned())
+    };
+    join(&gateway, board(0, "1.0.0"));
+    gateway.pin("board-0001", Follow::Minor).unwrap();
+    join(&gateway, board(2, "1.1.0"));
+    assert!(gateway.changes("board-0001").unwrap().held.is_empty());
 }
