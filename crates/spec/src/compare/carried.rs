@@ -10,7 +10,7 @@ use crate::read::{Document, Format, ListDetail};
 
 #[derive(Clone, Copy)]
 pub(super) struct Carried {
-    /// Errors, security, examples, and members that are not sections.
+    /// Notes, errors, security, examples, further sections, and members that are not sections.
     sections: bool,
     output: bool,
     hints: bool,
@@ -51,9 +51,20 @@ impl Carried {
         spec.output = spec.output.filter(|_| self.output);
         spec.title = spec.title.filter(|_| self.title);
         spec.version = spec.version.filter(|_| self.version);
-        spec.errors.clear();
-        spec.idempotency.clear();
-        spec.security.clear();
+        // Notes in place of parameters that could not be read keep those from being compared.
+        if spec.input_known {
+            spec.input_notes.clear();
+        }
+        for text in [
+            &mut spec.output_notes,
+            &mut spec.errors,
+            &mut spec.idempotency,
+            &mut spec.examples_notes,
+            &mut spec.security,
+        ] {
+            text.clear();
+        }
+        spec.extra.clear();
         spec.examples.clear();
         spec.places.examples.clear();
         spec.unknown.clear();
@@ -66,14 +77,16 @@ impl Carried {
             return Vec::new();
         }
         type States = fn(&ToolSpecification) -> bool;
-        let parts: [(bool, &'static str, States); 8] = [
+        let parts: [(bool, &'static str, States); 10] = [
             (self.version, "versions", |spec| spec.version.is_some()),
             (self.title, "titles", |spec| spec.title.is_some()),
             (self.output, "output schemas", |spec| spec.output.is_some()),
             (self.hints, "hints", |spec| spec.to_tool().hints != Hints::default()),
+            (false, "notes on parameters and results", has_notes),
             (false, "error handling", |spec| !spec.errors.is_empty()),
             (false, "usage examples", has_own_examples),
             (false, "security considerations", |spec| !spec.security.is_empty()),
+            (false, "further sections", |spec| spec.unknown.is_empty() && !spec.extra.is_empty()),
             (false, "other members", |spec| !spec.unknown.is_empty()),
         ];
         let is_stated = |states: States| old.tools.iter().chain(&new.tools).any(states);
@@ -83,6 +96,10 @@ impl Carried {
             .map(|(_, name, _)| name)
             .collect()
     }
+}
+
+fn has_notes(spec: &ToolSpecification) -> bool {
+    [&spec.input_notes, &spec.output_notes, &spec.examples_notes].iter().any(|notes| !notes.is_empty())
 }
 
 /// Whether there are examples that were not made from the schema.

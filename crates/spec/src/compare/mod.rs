@@ -6,7 +6,7 @@
 //! change that a keyword reports is taken back where `inclusion` proves that the schemas accept the same values all
 //! the same (`proofs`); what neither decides is undecided, which needs the same version as a breaking change.
 //!
-//! `texts` compares what documents say beyond their schemas, `unread` tells what could not be compared, `carried`
+//! `texts` compares what documents say beyond their schemas, `wording` what schemas say to readers, `unread` tells what could not be compared, `carried`
 //! what only one of two sources can state, and `lists` reads of two lists only what differs. `report` prints.
 
 mod arrivals;
@@ -27,6 +27,7 @@ mod schema;
 mod texts;
 mod tool;
 mod unread;
+mod wording;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -36,8 +37,7 @@ use sinew_tool::{Tool, Version};
 
 use crate::cores::on_all_cores;
 use crate::model::ToolSpecification;
-use crate::read::prose::one_line;
-use crate::read::{Document, Format};
+use crate::read::Document;
 use arrivals::arrivals;
 pub use budget::CompareWork;
 use carried::Carried;
@@ -216,8 +216,8 @@ impl<'a> Subject<'a> {
     fn diff(&self, new: &Subject<'_>, work: &mut CompareWork) -> Vec<Change> {
         let mut changes = diff_tool_within(&self.tool, &new.tool, work);
         if let (Some(old), Some(new)) = (&self.spec, &new.spec) {
-            changes.extend(texts::diff(old, new));
             changes.extend(unread::parts(old, new));
+            texts::diff(old, new, &mut changes);
         }
         changes
     }
@@ -232,16 +232,11 @@ pub fn diff_documents(old: &Document, new: &Document) -> Comparison {
     let subject = |spec| Subject::of_spec(carried.reduce(spec));
     let mut comparison = diff_loaded(&old.tools, &new.tools, |spec| &spec.name, subject);
     comparison.not_compared = carried.left_out(old, new);
-    // Models read the instructions of a manifest; what stands before the tools of a document is for people.
-    let instructions = |document: &Document| match document.format {
-        Format::Manifest => one_line(&document.intro),
-        Format::Markdown | Format::ToolsList => String::new(),
-    };
-    if instructions(old) != instructions(new) {
-        let message = "the instructions changed";
-        comparison.changes.push(change("", "/instructions", "instructions-changed", Impact::Cosmetic, message));
-    }
-    comparison.changes.extend(unread::tools(old, new));
+    let not_read = unread::tools(old, new);
+    // The text of a tool that was not read is text between the others.
+    let around = texts::around(old, new).into_iter();
+    comparison.changes.extend(around.filter(|change| not_read.is_empty() || change.kind != "text-changed"));
+    comparison.changes.extend(not_read);
     comparison.sort();
     comparison
 }

@@ -175,11 +175,11 @@ fn is_about_the_same_value(key: &str) -> bool {
     is_one || matches!(key, "dependentSchemas" | "dependencies")
 }
 
-fn holds_schemas_by_name(key: &str) -> bool {
+pub(super) fn holds_schemas_by_name(key: &str) -> bool {
     matches!(key, "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "dependencies")
 }
 
-fn holds_a_schema(key: &str) -> bool {
+pub(super) fn holds_a_schema(key: &str) -> bool {
     matches!(
         key,
         "items"

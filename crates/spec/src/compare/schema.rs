@@ -18,6 +18,7 @@ use super::keywords;
 use super::plain::{has_unevaluated, plain};
 use super::proofs;
 use super::rewrite::is_plain;
+use super::wording;
 use crate::model::SchemaRole;
 
 /// Parts a schema may have; beyond that it is too complex to compare.
@@ -71,6 +72,7 @@ pub(super) struct Delta {
     pub depth: usize,
 }
 
+/// What changed between two schemas.
 pub(super) fn deltas(old: &Value, new: &Value, role: SchemaRole, work: &mut CompareWork) -> Vec<Delta> {
     let (before, after) = (Survey::of(old), Survey::of(new));
     let is_too_large = before.is_too_large || after.is_too_large;
@@ -78,13 +80,35 @@ pub(super) fn deltas(old: &Value, new: &Value, role: SchemaRole, work: &mut Comp
         let message = if is_too_large { TOO_COMPLEX } else { "not compared: the changes of all tools are too many" };
         return vec![undecided(role, message)];
     }
+    let refers = before.refers || after.refers;
     let walked = |work: &mut CompareWork, old: &Value, new: &Value, has_proofs| {
         work.on_a_pair(has_proofs, |budget| {
-            let refers = before.refers || after.refers;
             let changed = if refers { changed_references(old, new, &budget.looks) } else { HashSet::new() };
             walked(old, new, role, &changed, budget)
         })
     };
+    let mut found = mildest(old, new, work, walked);
+    if found.is_empty() && wording::differs(old, new, refers) {
+        found.push(Delta {
+            pointer: String::new(),
+            kind: "words-changed",
+            effect: ValueEffect::Says,
+            impact: Impact::Cosmetic,
+            message: "text in the schema changed".to_owned(),
+            depth: 0,
+        });
+    }
+    found
+}
+
+/// Compares two schemas as they are written and, where that is not harmless, in the form that all of the same meaning
+/// have.
+fn mildest(
+    old: &Value,
+    new: &Value,
+    work: &mut CompareWork,
+    walked: impl Fn(&mut CompareWork, &Value, &Value, bool) -> Vec<Delta>,
+) -> Vec<Delta> {
     let are_plain = is_plain(old) && is_plain(new);
     let found = walked(work, old, new, are_plain);
     let gravest = |deltas: &[Delta]| deltas.iter().map(|delta| delta.impact).max();

@@ -1,15 +1,15 @@
 //! Printing without loss: text that has no place in the canonical form is kept.
 //!
 //! Every block of the source is compared with the printed text: prose and cells by words and their neighbours, JSON
-//! by words. A line, table or fenced block of which something is missing is added under "Further sections". Headings and labels that
-//! name a section, titles of known columns, and other words for the same type are markup: the
-//! canonical form says the same in its own words.
+//! by words; a list of tools is in `lossless_list`. A line, table or fenced block of which something is missing is added
+//! under "Further sections". Headings and labels that name a section, titles of known columns, and other words for the
+//! same type are markup: the canonical form says the same in its own words.
 
 use std::collections::HashSet;
 
 use sinew_tool::finding::Span;
 
-use super::{Format, join, render_html, render_markdown, render_tool};
+use super::{Format, join, lossless_list, render_html, render_markdown, render_tool};
 use crate::model::ToolSpecification;
 use crate::read::blocks::{self, Block, BlockKind};
 use crate::read::places::{self, Required};
@@ -48,6 +48,9 @@ fn blocks_of(document: &Document) -> Vec<Block> {
 fn lost(document: &Document, blocks: &[Block], canonical: &str) -> Vec<(usize, String)> {
     let source = document.text.as_str();
     let printed = Printed::new(canonical);
+    if document.format != Format::Markdown {
+        return lossless_list::lost(document, &printed);
+    }
     let lost = blocks.iter().flat_map(|block| {
         let line = document.lines.position(source, block.span.start).line;
         missing(source, block, &printed).into_iter().map(move |word| (line, word))
@@ -74,7 +77,11 @@ impl Whole {
 
     fn of(title: &str, document: &Document, blocks: &[Block]) -> Whole {
         if document.format != Format::Markdown {
-            return Whole { intro: document.intro.clone(), tools: document.tools.clone(), further: String::new() };
+            return Whole {
+                intro: prose::from_text(&document.intro),
+                tools: document.tools.clone(),
+                further: document.further.clone(),
+            };
         }
         let source = document.text.as_str();
         // A tool begins at the words of its heading, its heading's block before them.
@@ -126,7 +133,7 @@ fn with_further(tool: &ToolSpecification, missing: String) -> ToolSpecification 
 }
 
 /// The words of the printed text: as a set, as pairs of neighbours, and in order.
-struct Printed {
+pub(super) struct Printed {
     words: HashSet<String>,
     /// Words that the canonical form may replace are skipped, so that what stood beside them are neighbours.
     pairs: HashSet<(String, String)>,
@@ -142,12 +149,12 @@ impl Printed {
     }
 
     /// The words of a text that were not printed.
-    fn lost_words(&self, text: &str) -> Vec<String> {
+    pub(super) fn lost_words(&self, text: &str) -> Vec<String> {
         significant(text).filter(|word| !self.words.contains(word)).collect()
     }
 
     /// The same, and pairs of neighbours that were printed apart: words that occur elsewhere say nothing of a sentence.
-    fn lost_phrases(&self, text: &str) -> Vec<String> {
+    pub(super) fn lost_phrases(&self, text: &str) -> Vec<String> {
         let words: Vec<String> = significant(text).collect();
         let mut lost: Vec<String> = words.iter().filter(|word| !self.words.contains(*word)).cloned().collect();
         if lost.is_empty() {

@@ -5,6 +5,7 @@
 
 mod html;
 mod lossless;
+mod lossless_list;
 mod sample;
 mod template;
 

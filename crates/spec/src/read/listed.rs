@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::blocks::{Block, BlockKind};
 use super::names::{self, Confidence};
 use super::table::Table;
+use super::tool_headings::is_further;
 use super::{Problem, bullets, html_table, labels, prose, rows};
 use crate::json::{self, JsonNode};
 use crate::lint::rules;
@@ -18,7 +19,7 @@ use sinew_tool::text::clip;
 pub(super) fn unread(text: &str, blocks: &[Block], tools: &[Range<usize>], known: KnownNames) -> Vec<Problem> {
     let mut search = Search { text, known, is_alone: tools.is_empty(), found: Vec::new() };
     let mut ahead = tools.iter().peekable();
-    let mut listed_below = None;
+    let mut below = ListHeadings::default();
     let mut is_announced = false;
     let mut is_other = false;
     for (index, block) in blocks.iter().enumerate() {
@@ -26,23 +27,16 @@ pub(super) fn unread(text: &str, blocks: &[Block], tools: &[Range<usize>], known
         let is_inside = ahead.peek().is_some_and(|tool| tool.contains(&index));
         if let BlockKind::Heading { level, text: words } = block.kind {
             let title = words.of(text);
-            if labels::is_further(title) {
+            if is_further(text, block) {
                 break;
             }
-            if listed_below.is_some_and(|below| level <= below) {
-                listed_below = None;
-            }
-            if names::lists_tools(title) {
-                listed_below = Some(level);
-            } else if labels::section(title).is_some() {
-                listed_below = None;
-            }
-            is_other = bullets::is_about_others(title);
+            below.pass(level, title);
+            is_other = bullets::is_about_others(title) && !names::lists_tools(title);
             continue;
         }
         search.headings(block);
         if !is_inside {
-            let is_list = listed_below.is_some() || std::mem::take(&mut is_announced);
+            let is_list = below.list_tools() && !is_other || std::mem::take(&mut is_announced);
             search.block(
                 block,
                 if is_list {
@@ -57,6 +51,32 @@ pub(super) fn unread(text: &str, blocks: &[Block], tools: &[Range<usize>], known
         }
     }
     search.found
+}
+
+/// The headings around a place, as far as they say whether a list there is one of tools.
+#[derive(Default)]
+pub(super) struct ListHeadings {
+    /// The level of the outermost heading around this place that lists tools.
+    list: Option<usize>,
+    /// The level of the heading of a section inside it, whose lists are of something else.
+    section: Option<usize>,
+}
+
+impl ListHeadings {
+    pub(super) fn pass(&mut self, level: usize, title: &str) {
+        for open in [&mut self.list, &mut self.section] {
+            *open = open.filter(|open| level > *open);
+        }
+        if names::lists_tools(title) {
+            self.list.get_or_insert(level);
+        } else if labels::section(title).is_some() {
+            self.section.get_or_insert(level);
+        }
+    }
+
+    pub(super) fn list_tools(&self) -> bool {
+        self.list.is_some() && self.section.is_none()
+    }
 }
 
 /// "The server has these tools:"
@@ -192,6 +212,7 @@ impl Search<'_> {
             if is_part {
                 continue;
             }
+            outer = None;
             let Some(name) = leading_name(item) else { continue };
             let is_meant = is_list
                 || listing == Listing::Unknown

@@ -1,6 +1,6 @@
 //! The JSON formats: a `tools/list` result, a manifest, an array of tools, a single tool.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sinew_tool::tool::VERSION_KEY;
 use sinew_tool::{Manifest, Tool};
 
@@ -63,6 +63,10 @@ pub(super) fn read_as(text: &str, format: Option<Format>) -> Document {
             Err(_) => {}
         }
     }
+    let beside = beside_tools(root);
+    if !beside.is_empty() {
+        document.further = fenced_json(&beside);
+    }
     if let Some(list) = root.get("tools").filter(|list| list.items().is_empty()) {
         document.says_no_tools = Some(list.span);
     }
@@ -71,23 +75,34 @@ pub(super) fn read_as(text: &str, format: Option<Format>) -> Document {
 
 /// What an entry of a list says, without places.
 pub(crate) fn spec(mut entry: Value) -> Result<ToolSpecification, String> {
+    let unknown = unknown(&entry);
     let tool = Tool::take_json(&mut entry)?;
     let mut spec = ToolSpecification::from_tool_alone(&tool);
-    let version = entry.get("_meta").and_then(|meta| meta.get(VERSION_KEY)).or_else(|| entry.get("version"));
-    spec.version = version.and_then(Value::as_str).map(str::to_owned);
-    spec.unknown = unknown(&entry);
+    spec.version = version(&entry).and_then(Value::as_str).map(str::to_owned);
+    spec.unknown = unknown;
     if !spec.unknown.is_empty() {
-        let body = serde_json::to_string_pretty(&spec.unknown).unwrap_or_default();
-        spec.extra.push((FURTHER.to_owned(), format!("```json\n{body}\n```")));
+        spec.extra.push((FURTHER.to_owned(), fenced_json(&spec.unknown)));
     }
     Ok(spec)
+}
+
+/// The version of an entry, which clients ignore if it is not a text.
+fn version(entry: &Value) -> Option<&Value> {
+    let meta = entry.get("_meta").and_then(|meta| meta.get(VERSION_KEY)).filter(|version| version.is_string());
+    meta.or_else(|| entry.get("version"))
+}
+
+fn fenced_json(members: &Map<String, Value>) -> String {
+    format!("```json\n{}\n```", serde_json::to_string_pretty(members).unwrap_or_default())
 }
 
 fn with_places(spec: ToolSpecification, entry: &JsonNode) -> ToolSpecification {
     let mut spec = spec.with_sample();
     let schema = entry.get("inputSchema").or_else(|| entry.get("parameters"));
     let name = entry.get("name").map_or(entry.span, |name| name.span);
-    let version = entry.get("_meta").and_then(|meta| meta.get(VERSION_KEY)).or_else(|| entry.get("version"));
+    let stated = |node: &&JsonNode| node.as_str().is_some();
+    let version = entry.get("_meta").and_then(|meta| meta.get(VERSION_KEY)).filter(stated);
+    let version = version.or_else(|| entry.get("version"));
     let mut places = Places { whole: entry.span, heading: name, name: Some(name), ..Places::default() };
     places.heading_name = Some(spec.name.clone());
     places.version = version.map(|version| version.span);
@@ -98,28 +113,44 @@ fn with_places(spec: ToolSpecification, entry: &JsonNode) -> ToolSpecification {
     spec
 }
 
-/// Members of an entry that have no section.
+/// Members of an entry that have no section, or a value that no section can have.
 fn unknown(entry: &Value) -> Map<String, Value> {
-    const KNOWN: &[&str] = &[
-        "name",
-        "title",
-        "description",
-        "inputSchema",
-        "parameters",
-        "outputSchema",
-        "version",
-        "annotations",
-        "_meta",
-    ];
-    const HINTS: &[&str] = &["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint", "audience"];
     let members = |key: &str| entry.get(key).and_then(Value::as_object).into_iter().flatten();
-    let own = entry.as_object().into_iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str()));
+    let version = version(entry).filter(|version| version.is_string());
+    let is_version = |value: &Value| version.is_some_and(|version| std::ptr::eq(version, value));
+    let own = entry.as_object().into_iter().flatten().filter(|(key, value)| !match key.as_str() {
+        "name" | "title" | "description" | "inputSchema" | "outputSchema" | "parameters" | "annotations" | "_meta"
+        | "version"
+            if value.is_null() =>
+        {
+            true
+        }
+        "name" | "title" | "description" => value.is_string(),
+        "parameters" => value.is_object() && entry.get("inputSchema").is_none(),
+        "inputSchema" | "outputSchema" | "annotations" | "_meta" => value.is_object(),
+        "version" => is_version(value),
+        _ => false,
+    });
     let own = own.map(|(key, value)| (key.clone(), value.clone()));
-    let hints = members("annotations").filter(|(key, _)| !HINTS.contains(&key.as_str()));
-    let meta = members("_meta").filter(|(key, _)| *key != VERSION_KEY);
+    let hints = members("annotations").filter(|(key, value)| !match key.as_str() {
+        "readOnlyHint" | "destructiveHint" | "idempotentHint" | "openWorldHint" => value.is_boolean(),
+        "audience" => **value == json!(["user"]),
+        _ => false,
+    });
+    let meta = members("_meta").filter(|(key, value)| *key != VERSION_KEY || !is_version(value));
     own.chain(hints.map(|(key, value)| (format!("annotations.{key}"), value.clone())))
         .chain(meta.map(|(key, value)| (format!("_meta.{key}"), value.clone())))
         .collect()
+}
+
+/// Members of a list beside its tools, such as the cursor of the next page.
+fn beside_tools(root: &JsonNode) -> Map<String, Value> {
+    let JsonKind::Object(members) = &root.kind else { return Map::new() };
+    if root.get("tools").is_none() {
+        return Map::new();
+    }
+    let others = members.iter().filter(|member| !matches!(member.key.as_str(), "tools" | "instructions"));
+    others.map(|member| (member.key.clone(), member.value.to_value())).filter(|(_, value)| !value.is_null()).collect()
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ pub struct Document {
     /// Markdown between the title and the first tool, or a manifest's instructions.
     pub intro: String,
     pub tools: Vec<ToolSpecification>,
-    /// Markdown after the first tool that belongs to no tool.
+    /// Markdown after the first tool that belongs to no tool; of a list, its members beside the tools.
     pub further: String,
     /// Where the document says that there are no tools.
     pub says_no_tools: Option<Span>,

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::blocks::{Block, BlockKind};
+use super::listed::ListHeadings;
 use super::names::{self, Confidence};
 use super::table::Table;
 use super::{Problem, labels, prose, schemas};
@@ -22,20 +23,18 @@ pub(super) struct ToolHeading {
 pub(super) fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Vec<Problem>) {
     let mut unread = Vec::new();
     let mut candidates = Vec::new();
-    let mut listed_below = None;
+    let mut below = ListHeadings::default();
     let mut shallowest = usize::MAX;
     for (index, block) in blocks.iter().enumerate() {
         let BlockKind::Heading { level, text: words } = block.kind else { continue };
         if is_further(text, block) {
             break;
         }
-        if listed_below.is_some_and(|below| level <= below) {
-            listed_below = None;
-        }
+        below.pass(level, words.of(text));
         match names::tool(words.of(text)) {
             Some((name, confidence))
                 if confidence != Confidence::Listed
-                    || listed_below.is_some()
+                    || below.list_tools()
                     || describes_input(text, &blocks[index + 1..]) =>
             {
                 let start = ToolHeading { block: index, level, words, name };
@@ -46,7 +45,7 @@ pub(super) fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Ve
                 ));
                 continue;
             }
-            None if names::lists_tools(words.of(text)) => listed_below = Some(level),
+            None if names::lists_tools(words.of(text)) => {}
             _ => {
                 if let Some(name) = stated_name(text, level, words, &blocks[index + 1..]) {
                     let start = ToolHeading { block: index, level, words, name };

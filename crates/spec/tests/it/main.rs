@@ -10,6 +10,7 @@ mod hostile;
 mod keyword_pairs;
 mod lossless;
 mod meaning_pairs;
+mod outside_schemas;
 mod report;
 mod rules;
 mod standard;

@@ -98,6 +98,61 @@ fn a_tool_that_is_only_listed_is_named_with_its_line() {
 }
 
 #[test]
+fn lists_go_on_below_deeper_headings_and_end_with_their_own() {
+    for (listed, expected) in [
+        (
+            "## More tools\n\n### Rooms\n\n- `dim_it`: Dims.\n\n#### Errors\n\n- `no_lamp`: None there.\n\n### Doors\n\n\
+             - `shut_it`: Shuts.\n",
+            &["dim_it", "shut_it"][..],
+        ),
+        (
+            "## Tools\n\n### Tools for reading\n\n- `dim_it`: Dims.\n\n### Doors\n\n- `door_it`: Shuts.\n",
+            &["dim_it", "door_it"],
+        ),
+        ("## More tools\n\n- `dim_it`: Dims.\n- Doors\n  - `shut_it`: Shuts.\n", &["dim_it", "shut_it"]),
+        ("### Further sections\n\nWords.\n\n## More tools\n\n- `dim_it`: Dims.\n", &["dim_it"]),
+        ("## Tools\n\n### Related tools\n\n- `list_it`: A program.\n", &[]),
+        ("## Tools\n\n- `dim_it`: Dims.\n\n## Glossary\n\n- `lamp_it`: A word.\n", &["dim_it"]),
+        ("#### Tools\n\n- `dim_it`: Dims.\n\n### Glossary\n\n- `lamp_it`: A word.\n", &[]),
+    ] {
+        let names: Vec<String> = seen(&format!("{READ}{listed}")).1.into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, expected, "{listed}");
+    }
+}
+
+/// The names of the tools of a text, and what of it belongs to none.
+fn outline(text: &str) -> (Vec<(String, Vec<String>)>, String) {
+    let document = Document::parse(text);
+    let tools = document.tools.iter().map(|tool| {
+        let parts = tool.parameters().map(|(name, _)| name.clone());
+        (tool.name.clone(), parts.chain(tool.extra.iter().map(|(title, _)| title.clone())).collect())
+    });
+    (tools.collect(), document.further.clone())
+}
+
+#[test]
+fn a_tool_ends_where_its_level_does_wherever_it_begins() {
+    let one = |level: &str, inner: &str| {
+        format!(
+            "{level} dim_it\n\nDims.\n\n{inner} Parameters\n\n- `room` (string, required): The room.\n\n{inner} Quirks\n\nOdd.\n"
+        )
+    };
+    let tool = ("dim_it".to_owned(), vec!["room".to_owned(), "Quirks".to_owned()]);
+    for (level, inner, around, after) in [
+        ("##", "###", "", "## Glossary"),
+        ("###", "####", "## Tools\n\n", "## Glossary"),
+        ("###", "####", "## Tools\n\n", "### Glossary"),
+        ("####", "#####", "## Tools\n\n### Rooms\n\n", "### Glossary"),
+        ("#####", "######", "## Tools\n\n### Rooms\n\n#### Light\n\n", "#### Glossary"),
+    ] {
+        let text = format!("# Lamps\n\n{around}{}\n{after}\n\nA lamp gives light.\n", one(level, inner));
+        let (tools, further) = outline(&text);
+        assert_eq!(tools, std::slice::from_ref(&tool), "{text}");
+        assert!(further.contains("A lamp gives light."), "{text}\n{further}");
+    }
+}
+
+#[test]
 fn what_is_no_tool_or_is_read_elsewhere_is_not_named() {
     for other in [
         "## Overview of tools\n\n| Tool | Does |\n|---|---|\n| `lamp.on` | Switches on. |\n| `on` | The same. |\n",
