@@ -97,14 +97,35 @@ impl ItemLabel {
         self
     }
 
-    /// Whether everything that `other` says is said here too, whatever the case and the punctuation.
+    /// Whether everything that `other` says is said here too, whatever the case and the punctuation: the same words in a
+    /// row. What has no words, such as "+", is covered by the same text alone.
     fn covers(&self, other: &ItemLabel) -> bool {
-        let plain = |label: &ItemLabel| {
-            label.text.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-        };
-        let (own, other): (String, String) = (plain(self), plain(other));
-        own.contains(&other)
+        if self.is_empty() || other.is_empty() {
+            return false;
+        }
+        let (own, other_words) = (words(&self.text), words(&other.text));
+        self.text == other.text || (!other_words.is_empty() && holds_words(&own, &other_words))
     }
+}
+
+/// The words of a text in small letters, with a space between them. Symbols and pictographs say something; other
+/// punctuation does not.
+fn words(text: &str) -> String {
+    let is_symbol = |character: char| matches!(character, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}');
+    let separates = |character: char| !character.is_alphanumeric() && !is_symbol(character);
+    let words: Vec<&str> = text.split(separates).filter(|word| !word.is_empty()).collect();
+    words.join(" ").to_lowercase()
+}
+
+/// Whether `part` stands in `whole` and does not begin or end inside a word. Thai and the scripts after it in Unicode, as
+/// Chinese and Japanese, write without spaces, so there every place is as good.
+fn holds_words(whole: &str, part: &str) -> bool {
+    let is_of_word = |character: char| character.is_alphanumeric() && character < '\u{0e00}';
+    let joins = |one: Option<char>, other: Option<char>| [one, other].iter().all(|beside| beside.is_some_and(is_of_word));
+    whole.match_indices(part).any(|(at, _)| {
+        let (before, after) = (&whole[..at], &whole[at + part.len()..]);
+        !joins(before.chars().next_back(), part.chars().next()) && !joins(part.chars().next_back(), after.chars().next())
+    })
 }
 
 /// `"Sign in"`, `"The first eighty characters"+214`, `#submit`, or nothing.

@@ -223,6 +223,45 @@ fn a_description_that_says_more_than_the_text_wins_and_texts_inside_are_kept() {
 }
 
 #[test]
+fn a_text_is_left_out_only_where_its_words_are_said_already() {
+    let row = |own: &str, inside: &str| {
+        let row = UiNode { class: "Row".to_owned(), clickable: true, text: some(own), ..UiNode::default() };
+        thing(row, &[inside])
+    };
+    for (own, inside, both) in [
+        ("Location", "On", "Location, On"),
+        ("iPhone 15", "5", "iPhone 15, 5"),
+        ("iPhone 15", "15", "iPhone 15"),
+        ("Wi-Fi, connected", "wi-fi", "Wi-Fi, connected"),
+        ("Call the number 12:30", "12:30", "Call the number 12:30"),
+        ("Like", "👍", "Like, 👍"),
+        ("👍 12", "👍", "👍 12"),
+        ("👍", "👎", "👍, 👎"),
+        ("Add", "+", "Add, +"),
+        ("C++", "+", "C++, +"),
+        ("+", "+", "+"),
+        ("", "+", "+"),
+        ("ねこと共に", "ねこ", "ねこと共に"),
+        ("ねこ3匹", "3", "ねこ3匹"),
+        ("Zoë", "Zo", "Zoë, Zo"),
+        ("Straße 5", "STRASSE", "Straße 5, STRASSE"),
+    ] {
+        assert_eq!(row(own, inside), format!("e1 btn \"{both}\" @50,10"), "{own:?} and {inside:?}");
+    }
+    // An empty text is nobody's description.
+    let button = |text: Option<String>, description: Option<String>| UiNode {
+        class: "Button".to_owned(),
+        clickable: true,
+        text,
+        description,
+        ..UiNode::default()
+    };
+    assert_eq!(thing(button(some("👍"), some("")), &[]), "e1 btn \"👍\" @50,10");
+    assert_eq!(thing(button(some(""), some("👍")), &[]), "e1 btn \"👍\" @50,10");
+    assert_eq!(thing(button(some("👍"), some("Like")), &[]), "e1 btn \"👍, Like\" @50,10");
+}
+
+#[test]
 fn lists_sliders_and_hints_are_what_they_are() {
     let list = UiNode { class: "ListView".to_owned(), clickable: true, scrollable: true, ..UiNode::default() };
     assert_eq!(thing(list, &[]), "e1 scroll @50,10");
