@@ -20,7 +20,7 @@ use sinew_tool::{DeviceEvent, DeviceId, DeviceInfo, DeviceKey, FamilyName, Notic
 use tokio::sync::watch;
 
 use crate::aside::aside;
-use crate::held::{ToolsetChange, device_topic};
+use crate::held::device_topic;
 use crate::labels::Label;
 use crate::pins::{Pins, Review};
 use crate::prepare::ToolPreparer;
