@@ -173,6 +173,9 @@ pub struct Changes {
     /// Changes of the device's own name and instructions, which are held back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub text: Vec<ToolChange>,
+    /// The device's name and instructions as a whole, where they are held back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_form: Option<HeldForm>,
     /// Pinned tools that the device no longer has.
     pub gone: Vec<String>,
     #[serde(flatten)]
@@ -185,8 +188,20 @@ pub struct QuarantinedTool {
     pub tool: String,
     pub why: String,
     pub changes: Vec<ToolChange>,
+    #[serde(default)]
+    pub form: HeldForm,
     #[serde(flatten)]
     pub more: UnknownFields,
+}
+
+/// The whole of what would be accepted, beside what was agreed: JSON with its members in order, to be compared line by
+/// line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldForm {
+    /// Missing for what is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreed: Option<String>,
+    pub now: String,
 }
 
 /// One change of a tool.
@@ -242,6 +257,9 @@ pub struct WaitingBoard {
     pub address: String,
     /// Milliseconds of Unix time.
     pub since: i64,
+    /// When it is forgotten, unless it asks again before. Milliseconds of Unix time.
+    #[serde(default)]
+    pub until: i64,
     #[serde(flatten)]
     pub more: UnknownFields,
 }

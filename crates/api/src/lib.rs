@@ -24,8 +24,8 @@ use serde_json::{Map, Value};
 
 pub use cluster::{ClusterNode, ClusterState};
 pub use devices::{
-    Accept, Approve, Changes, DeviceLease, DeviceSummary, Devices, EventRecord, Events, Labels, Pin, QuarantinedTool,
-    Released, Rename, Reserve, Reserved, ToolChange, WaitingBoard, WaitingBoards,
+    Accept, Approve, Changes, DeviceLease, DeviceSummary, Devices, EventRecord, Events, HeldForm, Labels, Pin,
+    QuarantinedTool, Released, Rename, Reserve, Reserved, ToolChange, WaitingBoard, WaitingBoards,
 };
 pub use document::document;
 pub use health::{

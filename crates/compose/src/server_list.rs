@@ -34,6 +34,7 @@ struct Inner {
     lists: Mutex<Lists>,
     /// What is followed: servers of the configuration before added ones of the same name.
     plans: Arc<watch::Sender<Vec<ServerPlan>>>,
+    changes: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -79,25 +80,35 @@ impl SharedServers {
             }
         }
         let (plans, receiver) = watch::channel(lists.plans());
-        let inner =
-            Inner { directory: directory.to_owned(), settings, lists: Mutex::new(lists), plans: Arc::new(plans) };
+        let inner = Inner {
+            directory: directory.to_owned(),
+            settings,
+            lists: Mutex::new(lists),
+            plans: Arc::new(plans),
+            changes: watch::Sender::default(),
+        };
         Ok((SharedServers(Arc::new(inner)), receiver))
     }
 
     pub(crate) fn set_configured(&self, configured: Vec<ServerPlan>) {
         let mut lists = self.lists();
         lists.configured = configured;
-        self.0.plans.send_replace(lists.plans());
+        self.publish(&lists);
     }
 
     pub(crate) fn add_configured(&self, more: Vec<ServerPlan>) {
         let mut lists = self.lists();
         lists.configured.extend(more);
-        self.0.plans.send_replace(lists.plans());
+        self.publish(&lists);
     }
 
     fn lists(&self) -> MutexGuard<'_, Lists> {
         self.0.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, lists: &Lists) {
+        self.0.plans.send_replace(lists.plans());
+        self.0.changes.send_replace(());
     }
 
     /// Adds a server that was checked, and keeps the list.
@@ -117,7 +128,7 @@ impl SharedServers {
             lists.added.pop();
             return Err(error);
         }
-        self.0.plans.send_replace(lists.plans());
+        self.publish(lists);
         Ok(shown)
     }
 
@@ -153,6 +164,10 @@ impl ServerList for SharedServers {
         lists.plans().iter().map(|plan| to_api(plan, source(plan))).collect()
     }
 
+    fn changes(&self) -> watch::Receiver<()> {
+        self.0.changes.subscribe()
+    }
+
     fn add(&self, server: NewServer) -> BoxFuture<'_, Result<Server, ToolError>> {
         Box::pin(async move {
             self.check(&server).await?;
@@ -174,7 +189,7 @@ impl ServerList for SharedServers {
             lists.added.insert(place, removed);
             return Err(error);
         }
-        self.0.plans.send_replace(lists.plans());
+        self.publish(&lists);
         Ok(to_api(&removed.1, ServerSource::Added))
     }
 

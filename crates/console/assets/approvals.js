@@ -1,4 +1,4 @@
-import { action, ago, carefully, facts, foreign, h, mayDecide, page, show, table } from './dom.js';
+import { action, ago, carefully, facts, foreign, h, keyed, mayDecide, page, replace, show, table, takeFocus } from './dom.js';
 import { get, post, remove } from './gateway.js';
 import { live, whenOver } from './live.js';
 
@@ -35,10 +35,10 @@ function card(call) {
   const [kind, does] = EFFECTS[call.effect] ?? EFFECTS.unmarked;
   const harmless = call.effect === 'read' || call.effect === 'change';
   const alone = page('approval', { id: call.id });
-  const deny = action('Deny', decide('deny'), { class: 'danger', 'data-key': 'd' });
+  const deny = action('Deny', decide('deny'), { class: 'danger', 'aria-keyshortcuts': 'D' });
   // Nobody agrees to what they have not seen.
   const buttons = call.args_cut ? [h('a', { class: 'button primary', href: alone }, 'Read all of it and decide'), deny]
-    : [action(kept, decide('approve'), { class: 'primary', 'data-key': 'a' }),
+    : [action(kept, decide('approve'), { class: 'primary', 'aria-keyshortcuts': 'A' }),
       action('For ten minutes, any arguments', decide('approve', { for_s: 600 })),
       action(harmless ? 'Always, any arguments' : 'Always, these arguments', decide('approve', { always: true })),
       deny, h('a', { class: 'button', href: alone }, 'Open alone')];
@@ -60,6 +60,7 @@ const refresh = live(['approvals'], async () => {
   for (const [id, node] of shown) {
     if (!ids.has(id)) {
       if (node.nextElementSibling) moved = performance.now();
+      if (node.contains(document.activeElement)) takeFocus(list);
       node.remove();
       shown.delete(id);
     }
@@ -79,20 +80,18 @@ const refreshGrants = live(['approvals', 'calls'], async () => {
   const { grants: all } = await get('grants');
   const ends = all.map((one) => one.ends).filter(Boolean);
   grantEnds = whenOver(ends.length && { until: Math.min(...ends) }, refreshGrants, grantEnds);
-  // Nothing moves under somebody who is about to confirm.
-  if (grants.querySelector('[data-asked]')) return;
-  grants.replaceChildren(h('h2', {}, 'Allowed in advance'), all.length
-    ? table('Allowed in advance', ['Caller', 'Tool', 'Device', 'Covers', 'Allowed by', 'Ends', 'Action'], all.map((one) => [
+  replace(grants, h('h2', {}, 'Allowed in advance'), all.length
+    ? table('Allowed in advance', ['Caller', 'Tool', 'Device', 'Covers', 'Allowed by', 'Ends', 'Action'], all.map((one) => keyed(one.id, [
       foreign(one.principal), h('code', {}, foreign(one.tool)), foreign(one.device),
       [COVERS[one.covers] ?? one.covers, one.args ? h('div', { class: 'mono quiet cut' }, foreign(one.args)) : ''], [foreign(one.by), ', ', ago(one.at)],
       one.ends ? ago(one.ends) : 'when it is revoked',
-      mayDecide() ? carefully('Revoke', 'Press again to revoke', () => remove(`grants/${encodeURIComponent(one.id)}`)) : '']))
+      mayDecide() ? carefully('Revoke', 'Press again to revoke', () => remove(`grants/${encodeURIComponent(one.id)}`)) : ''])))
     : h('p', { class: 'quiet' }, 'Nothing. What you allow for ten minutes or always is listed here, and can be revoked.'));
 });
 
 document.addEventListener('keydown', (event) => {
   // A key that is held down decides once.
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
-  const key = event.key.toLowerCase();
-  if (key === 'a' || key === 'd') list.querySelector('section')?.querySelector(`[data-key="${key}"]`)?.click();
+  const key = event.key.toUpperCase();
+  if (key === 'A' || key === 'D') list.querySelector('section')?.querySelector(`[aria-keyshortcuts="${key}"]`)?.click();
 });

@@ -1,4 +1,4 @@
-import { ago, duration, foreign, h, outcome, page, parameters, show, table, toolName } from './dom.js';
+import { ago, duration, foreign, h, keyed, outcome, page, parameters, replace, show, table, toolName } from './dom.js';
 import { get } from './gateway.js';
 import { live } from './live.js';
 
@@ -28,21 +28,16 @@ function change() {
 }
 
 function row(one) {
-  return [h('a', { href: page('call', { id: one.id }) }, ago(one.at)), foreign(one.principal), one.door,
+  return keyed(one.id, [h('a', { href: page('call', { id: one.id }) }, ago(one.at)), foreign(one.principal), one.door,
     one.device ? h('a', { href: page('device', { id: one.device }) }, foreign(one.device)) : '–',
-    toolName(one.tool ?? one.name), outcome(one.outcome), one.kind === 'call' ? duration(one.duration_us) : ''];
+    toolName(one.tool ?? one.name), outcome(one.outcome), one.kind === 'call' ? duration(one.duration_us) : '']);
 }
 
-let shown = '';
 async function refresh() {
   const { records } = await get('audit', { ...wanted, limit: PAGE });
-  const ids = records.map((one) => one.id).join();
   older.hidden = records.length < PAGE;
   if (records.length) older.setAttribute('href', page('calls', { ...wanted, before: records.at(-1).id }));
-  // Nothing moves under somebody who reads with the keyboard.
-  if (ids === shown && list.childElementCount || list.contains(document.activeElement)) return;
-  shown = ids;
-  list.replaceChildren(records.length ? table('Calls', ['When', 'Caller', 'Endpoint', 'Device', 'Tool', 'Outcome', 'Time'], records.map(row)) : h('p', { class: 'quiet' }, 'Nothing fits.'));
+  replace(list, records.length ? table('Calls', ['When', 'Caller', 'Endpoint', 'Device', 'Tool', 'Outcome', 'Time'], records.map(row)) : h('p', { class: 'quiet' }, 'Nothing fits.'));
 }
 
 show(filters, h('section', { class: 'card' }, list, h('div', { class: 'row' }, newest, older)));

@@ -1,4 +1,4 @@
-import { ago, foreign, h, isAdmin, many, page, parameters, show, state, table } from './dom.js';
+import { ago, foreign, h, isAdmin, keyed, many, page, parameters, replace, show, state, table } from './dom.js';
 import { get, items } from './gateway.js';
 import { live } from './live.js';
 
@@ -38,19 +38,19 @@ function change() {
 function row(device) {
   const name = device.name ?? device.id;
   const notes = [device.lease ? `held by ${device.lease.holder}` : '', device.quarantined ? `${device.quarantined} held back` : '', device.warnings?.length ? `${device.warnings.length} warnings` : ''].filter(Boolean);
-  return [
+  return keyed(device.id, [
     [h('a', { href: page('device', { id: device.id }) }, foreign(name)), device.name ? [' ', h('span', { class: 'quiet mono' }, device.id)] : ''],
     [state(device.state), notes.length ? h('div', { class: 'hint' }, notes.join(', ')) : ''],
     device.family, foreign(device.kind), foreign(device.version),
     device.labels.map((label) => h('span', { class: 'tag' }, label)),
-    String(device.tools), ago(device.since)];
+    String(device.tools), ago(device.since)]);
 }
 
 async function refresh() {
   const { found: devices, total } = await items('devices', 'devices', wanted, PAGE * pages);
   count.textContent = total === devices.length ? many(total, 'device') : `${devices.length} of ${total} devices`;
   more.hidden = devices.length >= total;
-  list.replaceChildren(devices.length
+  replace(list, devices.length
     ? table('Devices', ['Device', 'State', 'Family', 'Kind', 'Version', 'Labels', 'Tools', 'Since'], devices.map(row))
     : h('p', { class: 'quiet' }, 'No device fits. Boards, phones and servers appear here when they connect.'));
 }

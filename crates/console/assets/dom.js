@@ -12,7 +12,11 @@ function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
-    else if (name === 'value') node.value = value;
+    else if (name === 'value') {
+      // So that it can be told whether somebody has typed since.
+      if ('defaultValue' in node) node.defaultValue = value;
+      node.value = value;
+    }
     else if (name === 'href' && /^\s*[a-z][a-z0-9+.-]*:/i.test(value)) throw new Error('only addresses of the console');
     else node.setAttribute(name, value === true ? '' : String(value));
   }
@@ -44,8 +48,99 @@ export const mayDecide = () => document.getElementById('main').dataset.role !== 
 export const ownName = () => document.getElementById('main').dataset.name;
 export const parameters = () => new URLSearchParams(location.search);
 
+/** What somebody uses, opens, scrolls or has the focus on. */
+const USED = 'a, button, input, textarea, details, summary, [tabindex]';
+
+/** What an element is, in words that stay when it is made again: the keys around it, and what it is called there. */
+function identity(node, within) {
+  const keys = [];
+  for (let up = node; up && up !== within; up = up.parentElement) if (up.dataset.key) keys.push(up.dataset.key);
+  const text = node.tagName === 'DETAILS' ? node.firstElementChild : node;
+  return JSON.stringify([keys, node.tagName, node.id || node.name || node.getAttribute('href') || node.getAttribute('aria-label') || text.textContent]);
+}
+
+/** The used elements by what they are; those that cannot be told apart are left out. */
+function used(within) {
+  const found = new Map();
+  for (const node of within.querySelectorAll(USED)) {
+    const key = identity(node, within);
+    found.set(key, found.has(key) ? null : node);
+  }
+  return found;
+}
+
+/** What took the place of an element. */
+const successors = new WeakMap();
+
+function latest(node) {
+  let now = node;
+  while (successors.has(now)) now = successors.get(now);
+  return now;
+}
+
+const problemOf = (button) => (button.nextElementSibling?.matches('.problem') ? button.nextElementSibling : null);
+
+/** Passes on what somebody did to an element: typed, opened, pressed. */
+function passOn(was, now) {
+  successors.set(was, now);
+  if (was.tagName === 'DETAILS') now.open = was.open;
+  if ('defaultValue' in was && was.type !== 'checkbox' && was.value !== was.defaultValue) now.value = was.value;
+  if (was.tagName !== 'BUTTON') return;
+  if (was.ariaDisabled) now.ariaDisabled = was.ariaDisabled;
+  if (was.dataset.asked) {
+    now.dataset.asked = was.dataset.asked;
+    now.textContent = was.textContent;
+  }
+  if (problemOf(was)?.hidden === false && problemOf(now)) problemOf(now).replaceWith(problemOf(was));
+}
+
+/** Where the window's contents would move, what is read stays where it is: the focused element, or the first visible row. */
+function anchorOf(target, focused) {
+  if (focused) return focused;
+  return scrollY ? [...target.querySelectorAll('[data-key]')].find((one) => one.getBoundingClientRect().bottom > 0) : null;
+}
+
+/** Gives an element the focus of something inside it that is gone. */
+export function takeFocus(target) {
+  if (!target.hasAttribute('tabindex')) target.tabIndex = -1;
+  target.focus({ preventScroll: true });
+}
+
+/**
+ * Shows other nodes in an element. Focus, caret, scrolling, open parts, typed words and questions that buttons ask stay
+ * with what they belong to: what acts on one thing of several is inside an element whose `data-key` names that thing.
+ * Where the focused element is gone, the whole has the focus, and no other button.
+ */
+export function replace(target, ...children) {
+  const nodes = children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false && one !== '');
+  if (nodes.length === target.childNodes.length && nodes.every((node, place) => node === target.childNodes[place] || node.isEqualNode(target.childNodes[place]))) return;
+  const focused = target !== document.activeElement && target.contains(document.activeElement) ? document.activeElement : null;
+  const caret = focused && focused.selectionStart !== undefined ? [focused.selectionStart, focused.selectionEnd] : null;
+  const before = used(target);
+  const scrolls = new Map([...before].filter(([, node]) => node?.scrollTop || node?.scrollLeft).map(([key, node]) => [key, [node.scrollLeft, node.scrollTop]]));
+  const focusKey = focused && identity(focused, target);
+  const anchor = anchorOf(target, focused);
+  const [anchorKey, anchorTop] = anchor ? [identity(anchor, target), anchor.getBoundingClientRect().top] : [];
+  target.replaceChildren(...nodes);
+  const after = used(target);
+  for (const [key, now] of after) {
+    const was = before.get(key);
+    if (was && now && was !== now) passOn(was, now);
+    if (now && scrolls.has(key)) now.scrollTo(...scrolls.get(key));
+  }
+  const now = focused && before.get(focusKey) ? after.get(focusKey) : null;
+  if (now) {
+    now.focus({ preventScroll: true });
+    if (caret && caret[0] !== null) now.setSelectionRange(...caret);
+  } else if (focused) {
+    takeFocus(target);
+  }
+  const row = anchor && (now ?? [...target.querySelectorAll('[data-key]')].find((one) => identity(one, target) === anchorKey));
+  if (row) scrollBy(0, row.getBoundingClientRect().top - anchorTop);
+}
+
 export function show(...nodes) {
-  content().replaceChildren(...nodes.flat(Infinity).filter(Boolean));
+  replace(content(), ...nodes);
 }
 
 /** An address of a page of the console. */
@@ -89,6 +184,9 @@ export function outcome(word) {
   return h('span', { class: `state ${kind}` }, word);
 }
 
+/** A row that is about one thing, for `table`: what its buttons act on. */
+export const keyed = (key, cells) => Object.assign(cells, { key: String(key) });
+
 /** A table whose cells know their column, for narrow screens. */
 export function table(caption, columns, rows) {
   const cells = (row) => row.map((cell, place) => h('td', { 'data-label': columns[place] }, h('span', {}, cell)));
@@ -96,7 +194,7 @@ export function table(caption, columns, rows) {
     h('table', { class: 'stack' },
       h('caption', { class: 'visually-hidden' }, caption),
       h('thead', {}, h('tr', {}, columns.map((name) => h('th', { scope: 'col' }, name)))),
-      h('tbody', {}, rows.map((row) => h('tr', {}, cells(row))))));
+      h('tbody', {}, rows.map((row) => h('tr', { 'data-key': row.key }, cells(row))))));
 }
 
 export function facts(pairs, kind = '') {
@@ -106,36 +204,43 @@ export function facts(pairs, kind = '') {
 
 /** A button that does something that may fail; the failure is shown beside it. */
 export function action(label, run, attributes) {
-  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
-  const button = h('button', { type: 'button', ...attributes, async onclick() {
-    button.disabled = true;
-    problem.hidden = true;
+  const own = h('p', { class: 'problem', role: 'alert', hidden: true });
+  const problem = () => problemOf(latest(button)) ?? own;
+  const button = h('button', { type: 'button', name: label, ...attributes, async onclick() {
+    // A button that is `disabled` would lose the focus.
+    if (button.ariaDisabled) return;
+    button.ariaDisabled = 'true';
+    problem().hidden = true;
     try {
       await run(button);
     } catch (error) {
-      problem.textContent = visible(error.message);
-      problem.hidden = false;
+      problem().textContent = visible(error.message);
+      problem().hidden = false;
     } finally {
-      button.disabled = false;
+      latest(button).ariaDisabled = null;
+      button.ariaDisabled = null;
     }
   } }, label);
-  return [button, problem];
+  return [button, own];
 }
 
 /** A button for what cannot be undone: it asks on the first press. */
-export function carefully(label, question, run) {
+export function carefully(label, question, run, attributes) {
   let timer;
+  const calm = (button) => {
+    delete button.dataset.asked;
+    button.textContent = label;
+  };
   return action(label, async (button) => {
     if (button.dataset.asked) {
       clearTimeout(timer);
-      delete button.dataset.asked;
-      button.textContent = label;
+      calm(button);
       return run(button);
     }
     button.dataset.asked = 'yes';
     button.textContent = question;
-    timer = setTimeout(() => { delete button.dataset.asked; button.textContent = label; }, 5000);
-  }, { class: 'danger' });
+    timer = setTimeout(() => calm(latest(button)), 5000);
+  }, { class: 'danger', ...attributes });
 }
 
 export function copier(label, text) {

@@ -49,3 +49,6 @@ export async function items(path, list, values, most = Infinity) {
 export const post = (path, body) => ask('POST', path, body);
 export const remove = (path) => ask('DELETE', path);
 export const call = (device, tool, args, more) => post('call', { device, tool, arguments: args, ...more });
+
+/** A device by its id or name; `undefined` where there is none. */
+export const deviceOf = async (id) => (await get('devices', { id })).devices.find((one) => one.id === id || one.name === id);

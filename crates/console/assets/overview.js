@@ -1,4 +1,4 @@
-import { ago, duration, facts, foreign, h, many, outcome, page, show, table, toolName } from './dom.js';
+import { ago, duration, facts, foreign, h, keyed, many, outcome, page, show, table, toolName } from './dom.js';
 import { get } from './gateway.js';
 import { live } from './live.js';
 import { bars, map, numbers, strip } from './picture.js';
@@ -29,7 +29,7 @@ function activity(minutes) {
   const sum = calls.reduce((one, two) => one + two, 0);
   const failures = minutes.reduce((all, minute) => all + minute.failures, 0);
   const sentence = `${many(sum, 'call')} in the last hour, ${failures} of them failed`;
-  return h('section', { class: 'card' },
+  return h('section', { class: 'card', 'data-key': 'activity' },
     h('h2', {}, 'Calls in the last hour'),
     h('p', { class: 'number' }, String(sum), h('small', {}, failures ? ` ${failures} failed` : ' none failed')),
     bars(sentence, calls, minutes.map((minute) => minute.failures)),
@@ -42,7 +42,7 @@ function speed(minutes) {
   const calls = used.reduce((all, minute) => all + minute.calls, 0);
   const mean = calls ? Math.round(used.reduce((all, minute) => all + minute.mean_us * minute.calls, 0) / calls) : 0;
   const slowest = Math.max(0, ...used.map((minute) => minute.slowest_us));
-  return h('section', { class: 'card' },
+  return h('section', { class: 'card', 'data-key': 'speed' },
     h('h2', {}, 'Time of a call'),
     h('p', { class: 'number' }, calls ? duration(mean) : '–', h('small', {}, calls ? ` on average, ${duration(slowest)} at most` : ' no calls yet')),
     bars(`${duration(mean)} on average in the last hour`, minutes.map((minute) => minute.mean_us)),
@@ -60,27 +60,24 @@ function waits(overview) {
 }
 
 function failures(list) {
-  const rows = list.slice(0, 10).map((call) => [
+  const rows = list.slice(0, 10).map((call) => keyed(`${call.at} ${call.device} ${call.tool}`, [
     ago(call.at), call.device ? h('a', { href: page('device', { id: call.device }) }, foreign(call.device)) : '–',
-    toolName(call.tool), foreign(call.principal), outcome(call.outcome)]);
+    toolName(call.tool), foreign(call.principal), outcome(call.outcome)]));
   return h('section', { class: 'card' },
     h('div', { class: 'row apart' }, h('h2', {}, 'Newest failures'), h('a', { href: 'calls?outcome=failed' }, 'All')),
     rows.length ? table('Newest failures', ['When', 'Device', 'Tool', 'Caller', 'Outcome'], rows) : h('p', { class: 'quiet' }, 'No call failed since the gateway started.'));
 }
 
-live(['devices', 'calls', 'approvals'], async () => {
+live(['devices', 'calls', 'approvals', 'boards'], async () => {
   const overview = await get('overview');
   // The gateway may run for less than an hour.
   const nothing = { calls: 0, failures: 0, mean_us: 0, slowest_us: 0 };
   overview.minutes.unshift(...Array(Math.max(0, 60 - overview.minutes.length)).fill(nothing));
   const problems = [overview.store_problem && `Calls are refused because they cannot be recorded: ${overview.store_problem}`,
     overview.config_problem && `The changed configuration is not in force: ${overview.config_problem}`].filter(Boolean);
-  // What is open stays open.
-  const open = [...document.querySelectorAll('#content details')].map((one) => one.open);
   show(problems.map((text) => h('p', { class: 'problem', role: 'alert' }, text)),
     h('div', { class: 'cards' }, fleet(overview.states), activity(overview.minutes), speed(overview.minutes), waits(overview)),
     fleetMap(overview.fleet), failures(overview.failures), h('section', { class: 'card' }, h('h2', {}, 'Gateway'),
       facts([['Version', overview.version], ['Tools', overview.tools],
         ['Families', Object.entries(overview.families).map(([family, count]) => h('span', { class: 'tag' }, `${family} ${count}`))]])));
-  document.querySelectorAll('#content details').forEach((one, place) => { one.open = open[place] ?? false; });
 });

@@ -1,4 +1,4 @@
-import { action, ago, carefully, copier, foreign, h, isAdmin, show, table } from './dom.js';
+import { action, ago, carefully, copier, foreign, h, isAdmin, keyed, replace, show, table } from './dom.js';
 import { get, post, remove } from './gateway.js';
 import { live } from './live.js';
 
@@ -16,8 +16,8 @@ async function add() {
 
 async function refresh() {
   const { people } = await get('people');
-  list.replaceChildren(people.length ? table('People', ['Name', 'Role', 'Added', 'Action'], people.map((one) => [foreign(one.name), one.role, ago(one.created),
-    isAdmin() ? carefully('Remove', 'Press again to remove', async () => { await remove(`people/${encodeURIComponent(one.name)}`); await refresh(); }) : ''])) : h('p', { class: 'quiet' }, 'Nobody has a passphrase yet. Everybody signs in with an admin token.'));
+  replace(list, people.length ? table('People', ['Name', 'Role', 'Added', 'Action'], people.map((one) => keyed(one.name, [foreign(one.name), one.role, ago(one.created),
+    isAdmin() ? carefully('Remove', 'Press again to remove', async () => { await remove(`people/${encodeURIComponent(one.name)}`); await refresh(); }) : '']))) : h('p', { class: 'quiet' }, 'Nobody has a passphrase yet. Everybody signs in with an admin token.'));
 }
 
 show(isAdmin() && h('section', { class: 'card' }, h('h2', {}, 'Add a person'), h('p', { class: 'quiet' }, 'Adding somebody who is listed makes a new passphrase and ends their sessions.'), h('form', { class: 'bar', onsubmit: (event) => event.preventDefault() },

@@ -1,4 +1,4 @@
-import { action, facts, foreign, h, many, page, show, table, toolName } from './dom.js';
+import { action, facts, foreign, h, keyed, many, page, replace, show, table, toolName } from './dom.js';
 import { items, post } from './gateway.js';
 import { live } from './live.js';
 
@@ -32,9 +32,9 @@ const list = h('div', {});
 
 async function refresh() {
   const { found, total } = await items('policy/effects', 'tools', { search: search.value.trim(), effect: kind.value }, shown);
-  list.replaceChildren(h('p', { class: 'quiet' }, many(total, 'tool')), found.length ? table('Effects', ['Device', 'Tool', 'Effect', 'Who says so', 'Guess', 'Action'], found.map((one) => [
+  replace(list, h('p', { class: 'quiet' }, many(total, 'tool')), found.length ? table('Effects', ['Device', 'Tool', 'Effect', 'Who says so', 'Guess', 'Action'], found.map((one) => keyed(`${one.device} ${one.tool}`, [
     h('a', { href: page('device', { id: one.device }) }, foreign(one.device)), toolName(one.tool), word(one.effect), one.source ?? 'nobody', one.effect === 'unmarked' ? one.proposal : '',
-    h('button', { type: 'button', class: 'plain', onclick() { device.value = one.device; tool.value = one.tool; device.scrollIntoView({ block: 'center' }); } }, 'Explain')])) : '',
+    h('button', { type: 'button', class: 'plain', onclick() { device.value = one.device; tool.value = one.tool; device.scrollIntoView({ block: 'center' }); } }, 'Explain')]))) : '',
   total > found.length ? h('button', { type: 'button', onclick() { shown += PAGE; refresh(); } }, 'Show more') : '');
 }
 

@@ -1,4 +1,4 @@
-import { action, ago, foreign, h, isAdmin, page, say, show, state, table } from './dom.js';
+import { action, ago, foreign, h, isAdmin, keyed, page, replace, say, show, state, table } from './dom.js';
 import { get, post } from './gateway.js';
 import { live } from './live.js';
 
@@ -10,14 +10,14 @@ live(['devices', 'tools'], async () => {
   const cards = await Promise.all(devices.map(async (device) => {
     const { tools } = await get('tools', { device: device.id });
     const problems = Array.isArray(device.attributes.problems) ? device.attributes.problems : [];
-    return h('section', { class: 'card' },
+    return h('section', { class: 'card', 'data-key': device.id },
       h('div', { class: 'row apart' }, h('h2', {}, foreign(device.name ?? device.id)), state(device.state)),
       problems.map((text) => h('p', { class: 'problem' }, foreign(typeof text === 'string' ? text : JSON.stringify(text)))),
       h('ul', { class: 'tools' }, tools.map((tool) => h('li', {}, h('p', {}, h('code', {}, foreign(tool.own_name ?? tool.name)), ' ', h('span', { class: 'quiet' }, foreign(tool.description)))))),
       h('div', { class: 'row' }, h('a', { class: 'button', href: page('device', { id: device.id }) }, 'Run'), h('a', { class: 'button', href: page('calls', { device: device.id }) }, 'Its runs')));
   }));
-  list.replaceChildren(status.routines ? h('p', { class: 'quiet' }, 'Read from ', h('code', {}, status.routines), ' on the machine of the gateway.') : '',
-    ...(cards.length ? cards : [h('p', { class: 'card' }, 'There are no routines. Record one here, or put a file into that folder.')]));
+  replace(list, status.routines ? h('p', { class: 'quiet' }, 'Read from ', h('code', {}, status.routines), ' on the machine of the gateway.') : '',
+    cards.length ? cards : h('p', { class: 'card' }, 'There are no routines. Record one here, or put a file into that folder.'));
 });
 
 // The gateway keeps the answers of calls only while somebody records, and ends that by itself when nobody asks again.
@@ -59,10 +59,9 @@ async function readCalls() {
 }
 
 function drawCalls() {
-  if (rows.contains(document.activeElement)) return;
-  rows.replaceChildren(calls.length ? table('Recorded calls', ['Use', 'When', 'Caller', 'Device', 'Tool', 'Arguments'], calls.map((one) => [
+  replace(rows, calls.length ? table('Recorded calls', ['Use', 'When', 'Caller', 'Device', 'Tool', 'Arguments'], calls.map((one) => keyed(one.id, [
     h('input', { type: 'checkbox', 'aria-label': `Use call ${one.id}`, checked: !left.has(one.id) && !one.error, disabled: Boolean(one.error), onchange: (event) => (event.target.checked ? left.delete(one.id) : left.add(one.id)) }),
-    ago(one.at), foreign(one.principal), foreign(one.device), h('code', {}, foreign(one.tool)), one.error ? h('span', { class: 'state bad' }, 'failed') : h('span', { class: 'mono quiet' }, foreign(JSON.stringify(one.arguments).slice(0, 200)))]))
+    ago(one.at), foreign(one.principal), foreign(one.device), h('code', {}, foreign(one.tool)), one.error ? h('span', { class: 'state bad' }, 'failed') : h('span', { class: 'mono quiet' }, foreign(JSON.stringify(one.arguments).slice(0, 200)))])))
     : h('p', { class: 'quiet' }, renewing ? 'Now use the devices: here, with a client, or with sinew call. Each call appears here.' : ''));
 }
 
@@ -81,7 +80,7 @@ async function make() {
 
 function drawRecorder() {
   const isOn = Boolean(renewing);
-  recorder.replaceChildren(h('h2', {}, 'Make a routine of calls'), h('p', { class: 'quiet' }, 'Record what you or a client does with the devices, and it becomes one tool with parameters.'),
+  replace(recorder, h('h2', {}, 'Make a routine of calls'), h('p', { class: 'quiet' }, 'Record what you or a client does with the devices, and it becomes one tool with parameters.'),
     h('div', { class: 'row' }, isOn ? action('Stop recording', stop) : action('Record', start, { class: 'primary' }), isOn ? h('span', { class: 'state warn' }, 'recording') : ''),
     rows, first === null ? '' : h('form', { class: 'bar', onsubmit: (event) => event.preventDefault() }, h('label', {}, 'Name of the routine', routine), action('Make a routine', make)), draft);
   drawCalls();

@@ -1,4 +1,4 @@
-import { action, ago, carefully, copier, foreign, h, isAdmin, show, table } from './dom.js';
+import { action, ago, carefully, copier, foreign, h, isAdmin, keyed, replace, show, table } from './dom.js';
 import { get, items, post, remove } from './gateway.js';
 import { live } from './live.js';
 
@@ -19,13 +19,13 @@ async function create() {
 
 async function refresh() {
   const [{ found: tokens }, { enabled, sign_ins: clients }] = await Promise.all([items('tokens', 'tokens'), get('sign-ins')]);
-  list.replaceChildren(table('Tokens', ['Name', 'Role', 'Made', 'Last use', 'Expires', 'Action'], tokens.map((one) => [
+  replace(list, table('Tokens', ['Name', 'Role', 'Made', 'Last use', 'Expires', 'Action'], tokens.map((one) => keyed(one.id, [
     [foreign(one.label), ' ', h('span', { class: 'quiet mono' }, one.id)], one.role, one.created ? ago(one.created) : '–', one.last_use ? ago(one.last_use) : 'never',
-    one.expires ? ago(one.expires) : 'never', isAdmin() && one.created ? carefully('Revoke', 'Press again to revoke', async () => { await remove(`tokens/${encodeURIComponent(one.id)}`); await refresh(); }) : ''])));
+    one.expires ? ago(one.expires) : 'never', isAdmin() && one.created ? carefully('Revoke', 'Press again to revoke', async () => { await remove(`tokens/${encodeURIComponent(one.id)}`); await refresh(); }) : '']))));
   signIns.hidden = !enabled;
-  signIns.replaceChildren(h('h2', {}, 'Signed-in clients'), clients.length ? table('Signed-in clients', ['Caller', 'Client', 'Allowed', 'Last use', 'Ends', 'Action'], clients.map((one) => [
+  replace(signIns, h('h2', {}, 'Signed-in clients'), clients.length ? table('Signed-in clients', ['Caller', 'Client', 'Allowed', 'Last use', 'Ends', 'Action'], clients.map((one) => keyed(one.id, [
     [foreign(one.caller), ' ', h('span', { class: 'quiet mono' }, one.id)], foreign(one.client), ago(one.created), ago(one.last_use), ago(one.ends),
-    isAdmin() ? carefully('Sign out', 'Press again to sign out', async () => { await remove(`sign-ins/${encodeURIComponent(one.id)}`); await refresh(); }) : ''])) : h('p', { class: 'quiet' }, 'No client is signed in.'));
+    isAdmin() ? carefully('Sign out', 'Press again to sign out', async () => { await remove(`sign-ins/${encodeURIComponent(one.id)}`); await refresh(); }) : '']))) : h('p', { class: 'quiet' }, 'No client is signed in.'));
 }
 
 show(isAdmin() && h('section', { class: 'card' }, h('h2', {}, 'New token'), h('form', { class: 'bar', onsubmit: (event) => event.preventDefault() },

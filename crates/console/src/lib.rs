@@ -85,7 +85,7 @@ struct ConsoleState {
 impl ConsolePages for Console {
     fn pages(&self, host: ConsoleHost) -> Router {
         let state = Arc::new(ConsoleState {
-            changes: stream::Changes::new(host.gateway.clone()),
+            changes: stream::Changes::new(&host),
             host,
             settings: self.settings.clone(),
             people: self.people.clone(),

@@ -54,6 +54,10 @@ impl Page {
         format!("/console/{}", self.address())
     }
 
+    pub(crate) fn script(&self) -> String {
+        format!("{}.js", self.name)
+    }
+
     /// Relative to the console's folder.
     fn address(&self) -> &'static str {
         if self.name == "overview" { "" } else { self.name }
@@ -78,8 +82,7 @@ pub(crate) async fn shell(
         div id="content" { p.quiet { "Loading" } }
         noscript { p.problem { "This page needs scripts. Signing in and deciding about one call work without them." } }
     };
-    let script = format!("{}.js", page.name);
-    html_page(StatusCode::OK, &document(page.title, Some(&script), &frame(page.name, &session, &content)))
+    html_page(StatusCode::OK, &document(page.title, Some(&page.script()), &frame(page.name, &session, &content)))
 }
 
 /// A page inside the console that needs no script.

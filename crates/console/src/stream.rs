@@ -14,6 +14,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
 use http::header::{HeaderName, HeaderValue};
 use http::{Response, StatusCode};
+use sinew_front::ConsoleHost;
 use sinew_gateway::{Gateway, Update};
 use sinew_tool::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -33,7 +34,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Kinds of things that change.
-const KINDS: [&str; 6] = ["devices", "tools", "events", "approvals", "leases", "calls"];
+const KINDS: [&str; 8] = ["devices", "tools", "events", "approvals", "leases", "calls", "boards", "servers"];
 
 /// Everything up to some change: how many there were, and the number of the last of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +61,7 @@ impl ChangeCounts {
 /// Watches the gateway for all streams together, as long as there is one.
 pub(crate) struct Changes {
     gateway: Gateway,
+    servers: Option<watch::Receiver<()>>,
     /// Distinguishes the numbers of this run from those of earlier ones.
     run: u64,
     counts: Arc<watch::Sender<ChangeCounts>>,
@@ -79,11 +81,12 @@ impl Drop for Watching {
 }
 
 impl Changes {
-    pub(crate) fn new(gateway: Gateway) -> Changes {
+    pub(crate) fn new(host: &ConsoleHost) -> Changes {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let run = u64::try_from(now.as_micros()).unwrap_or_default() + RUNS.fetch_add(1, Ordering::Relaxed);
         Changes {
-            gateway,
+            gateway: host.gateway.clone(),
+            servers: host.server_changes(),
             run,
             counts: Arc::new(watch::Sender::new(ChangeCounts::default())),
             watching: Mutex::default(),
@@ -98,16 +101,20 @@ impl Changes {
         }
         // Nobody watched for a while, so everything may have changed.
         self.counts.send_modify(|counts| counts.add(&KINDS.into_iter().collect()));
-        let task = tokio::spawn(count_changes(self.gateway.clone(), self.counts.clone()));
+        let task = tokio::spawn(count_changes(self.gateway.clone(), self.servers.clone(), self.counts.clone()));
         let watching = Arc::new(Watching(task.abort_handle()));
         *kept = Arc::downgrade(&watching);
         watching
     }
 }
 
-async fn count_changes(gateway: Gateway, counts: Arc<watch::Sender<ChangeCounts>>) {
+async fn count_changes(
+    gateway: Gateway,
+    mut servers: Option<watch::Receiver<()>>,
+    counts: Arc<watch::Sender<ChangeCounts>>,
+) {
     let (mut updates, mut approvals, mut calls) = (gateway.watch(), gateway.approval_changes(), gateway.ended_calls());
-    let mut leases = gateway.lease_changes();
+    let (mut leases, mut boards) = (gateway.lease_changes(), gateway.board_changes());
     loop {
         let mut kinds = BTreeSet::new();
         let due = tokio::time::sleep(Duration::MAX);
@@ -132,6 +139,11 @@ async fn count_changes(gateway: Gateway, counts: Arc<watch::Sender<ChangeCounts>
                     Ok(()) => drop(kinds.insert("calls")),
                     Err(_) => return,
                 },
+                changed = boards.changed(), if !kinds.contains("boards") => match changed {
+                    Ok(()) => drop(kinds.insert("boards")),
+                    Err(_) => return,
+                },
+                () = list_change(servers.as_mut()), if !kinds.contains("servers") => drop(kinds.insert("servers")),
                 () = &mut due => break,
             }
             if was_empty {
@@ -139,6 +151,17 @@ async fn count_changes(gateway: Gateway, counts: Arc<watch::Sender<ChangeCounts>
             }
         }
         counts.send_modify(|counts| counts.add(&kinds));
+    }
+}
+
+/// Where there is no list, it never changes.
+async fn list_change(list: Option<&mut watch::Receiver<()>>) {
+    let is_over = match list {
+        Some(list) => list.changed().await.is_err(),
+        None => true,
+    };
+    if is_over {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -14,10 +14,12 @@ use sinew_gateway::{Gateway, Principal};
 use sinew_policy::CallerKind;
 use sinew_signin::SignIn;
 use sinew_tool::{BoxFuture, ErrorKind, ToolError, json};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::api::{Authenticated, Change, answer, body};
+use crate::servers::ServerList;
 use crate::state::FrontState;
 use crate::{guard, reply, sign_in};
 
@@ -81,6 +83,11 @@ impl ConsoleHost {
         let api = api.layer(axum::middleware::from_fn(check_role));
         let (gateway, stopping) = (front.gateway.clone(), front.drain.clone());
         ConsoleHost { gateway, is_tls, stopping, sign_in: front.sign_in.clone(), api, front: front.clone() }
+    }
+
+    /// Changes whenever a server is added or removed; `None` where the gateway calls none.
+    pub fn server_changes(&self) -> Option<watch::Receiver<()>> {
+        self.front.servers.as_deref().map(ServerList::changes)
     }
 
     /// Answers a request of a caller that is authenticated: it counts as the caller's, and ends with the session, or when

@@ -7,6 +7,7 @@ use axum::extract::{Path, Request, State};
 use http::Response;
 use sinew_api::{FoundServers, NewServer, Server, Servers};
 use sinew_tool::{BoxFuture, ErrorKind, ToolError, json};
+use tokio::sync::watch;
 
 use crate::api::{Authenticated, Change, answer, body};
 use crate::state::FrontState;
@@ -14,6 +15,8 @@ use crate::state::FrontState;
 /// The servers that the gateway calls: those of the configuration, and those that administrators add.
 pub trait ServerList: Send + Sync {
     fn list(&self) -> Vec<Server>;
+    /// Changes whenever the list does.
+    fn changes(&self) -> watch::Receiver<()>;
     fn add(&self, server: NewServer) -> BoxFuture<'_, Result<Server, ToolError>>;
     fn remove(&self, name: &str) -> Result<Server, ToolError>;
     /// Looks for servers on the network.

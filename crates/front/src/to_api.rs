@@ -8,7 +8,7 @@ use sinew_api::{
 };
 use sinew_gateway::{
     ApprovalGrant, ApprovalRequest, AuditRecord, AuditReport, CallExplanation, DeviceChanges, DeviceView, EventPage,
-    GrantReach, HeldChange, HeldToolView, JournalEntry, LeaseView, PendingBoard, PublicTool, TokenView, ToolEffect,
+    GrantReach, HeldChange, HeldForm, HeldToolView, JournalEntry, LeaseView, PendingBoard, PublicTool, TokenView, ToolEffect,
 };
 use sinew_policy::EffectSource;
 use sinew_tool::text::cut;
@@ -48,16 +48,22 @@ pub(crate) fn lease(view: LeaseView) -> DeviceLease {
 }
 
 pub(crate) fn changes(changes: DeviceChanges) -> Changes {
-    let DeviceChanges { id, pinned, follow, digest, held, text, gone } = changes;
-    let quarantined = held.into_iter().map(|HeldToolView { tool, why, changes }| QuarantinedTool {
+    let DeviceChanges { id, pinned, follow, digest, held, text, text_form, gone } = changes;
+    let quarantined = held.into_iter().map(|HeldToolView { tool, why, changes, form }| QuarantinedTool {
         changes: changes.into_iter().map(|change| tool_change(&tool, change)).collect(),
+        form: held_form(form),
         tool,
         why,
         more: Default::default(),
     });
     let quarantined = quarantined.collect();
     let text = text.into_iter().map(|change| tool_change("", change)).collect();
-    Changes { id, pinned, follow, digest, quarantined, text, gone, more: Default::default() }
+    let text_form = text_form.map(held_form);
+    Changes { id, pinned, follow, digest, quarantined, text, text_form, gone, more: Default::default() }
+}
+
+fn held_form(HeldForm { agreed, now }: HeldForm) -> sinew_api::HeldForm {
+    sinew_api::HeldForm { agreed, now }
 }
 
 fn tool_change(tool: &str, change: HeldChange) -> ToolChange {
@@ -73,6 +79,7 @@ pub(crate) fn board(waiting: PendingBoard) -> WaitingBoard {
         version: waiting.version,
         address: waiting.address.to_string(),
         since: waiting.since,
+        until: waiting.until,
         more: Default::default(),
     }
 }

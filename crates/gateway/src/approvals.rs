@@ -15,6 +15,7 @@ use serde_json::json;
 use sha2::Sha256;
 use sinew_tool::text::clean_line;
 use sinew_tool::{Applicant, Enrol, Enrolment, ErrorKind, ToolError, network_of};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::gateway::Gateway;
@@ -36,12 +37,15 @@ pub struct PendingBoard {
     pub address: IpAddr,
     /// Milliseconds of Unix time.
     pub since: i64,
+    /// When it is forgotten, unless it asks again before. Milliseconds of Unix time.
+    pub until: i64,
 }
 
 pub(crate) struct ApprovalQueue {
     key: String,
     limits: QueueLimits,
     waiting: Mutex<Vec<QueuedBoard>>,
+    changes: watch::Sender<()>,
 }
 
 /// How many boards may wait, and for how long one is kept that asks no more.
@@ -65,7 +69,7 @@ impl ApprovalQueue {
             per_network: settings.pending_boards_per_address,
             time: settings.pending_board_time,
         };
-        ApprovalQueue { key, limits, waiting: Mutex::default() }
+        ApprovalQueue { key, limits, waiting: Mutex::default(), changes: watch::Sender::default() }
     }
 
     /// The token of a board, under the id of its row.
@@ -82,8 +86,17 @@ impl ApprovalQueue {
 
     fn waiting(&self) -> MutexGuard<'_, Vec<QueuedBoard>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = waiting.len();
         waiting.retain(|entry| entry.seen.elapsed() < self.limits.time);
+        if waiting.len() < known {
+            self.changes.send_replace(());
+        }
         waiting
+    }
+
+    /// When a board that asks now is forgotten.
+    fn until(&self) -> i64 {
+        now().saturating_add(i64::try_from(self.limits.time.as_millis()).unwrap_or(i64::MAX))
     }
 
     fn receive(&self, tokens: &Tokens, applicant: &Applicant) -> Enrolment {
@@ -100,6 +113,7 @@ impl ApprovalQueue {
         let same = |entry: &&mut QueuedBoard| entry.view.hardware_id == *hardware_id && entry.secret == *secret;
         if let Some(entry) = waiting.iter_mut().find(same) {
             entry.seen = Instant::now();
+            entry.view.until = self.until();
             return Enrolment::Pending { code: entry.view.code.clone() };
         }
         let has_room = make_room(&mut waiting, *address, self.limits);
@@ -111,9 +125,11 @@ impl ApprovalQueue {
             version: clean_line(version, 64),
             address: *address,
             since: now(),
+            until: self.until(),
         };
         tracing::info!(%hardware_id, %address, "a board waits for approval: sinew boards approve {code}");
         waiting.push(QueuedBoard { view, secret: secret.clone(), seen: Instant::now() });
+        self.changes.send_replace(());
         Enrolment::Pending { code }
     }
 
@@ -129,6 +145,7 @@ impl ApprovalQueue {
             })?;
             waiting.swap_remove(place)
         };
+        self.changes.send_replace(());
         let hardware_id = &entry.view.hardware_id;
         tokens.enrol(hardware_id, |id| self.token(id, hardware_id, &entry.secret))?;
         Ok(entry.view)
@@ -147,6 +164,11 @@ impl Gateway {
         let mut views: Vec<PendingBoard> = self.approvals().waiting().iter().map(|entry| entry.view.clone()).collect();
         views.sort_by_key(|view| view.since);
         views
+    }
+
+    /// Changes whenever a board begins or ends to wait for approval.
+    pub fn board_changes(&self) -> watch::Receiver<()> {
+        self.approvals().changes.subscribe()
     }
 
     /// Approves the board with this code permanently. A token it got earlier stops working.

@@ -346,6 +346,7 @@ impl Gateway {
             changes.digest = Some(held.digest.clone());
             changes.held = held.view();
             changes.text = held.text_changes();
+            changes.text_form = held.text_form();
             changes.gone = held.gone.iter().map(|name| clean_line(name, 128)).collect();
         }
         Ok(changes)

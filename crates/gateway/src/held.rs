@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sinew_spec::compare::{Bump, Change, CompareWork, diff_within};
+use sinew_spec::lock::form_text;
 use sinew_tool::text::clean_line;
 use sinew_tool::{DeviceId, DeviceInfo, Digest, Notice, Toolset};
 
 use crate::pins::MAX_COMPARE_STEPS;
-use crate::view::{HeldChange, HeldToolView};
+use crate::view::{HeldChange, HeldForm, HeldToolView};
 
 /// Changes shown at once; the rest are counted. An event holds 16 KiB.
 const MAX_SHOWN: usize = 40;
@@ -151,12 +152,18 @@ impl HeldTools {
             tool: clean_line(&held.tool, 128),
             why: clean_line(&held.why, 1_000),
             changes: held.changes.iter().take(MAX_SHOWN).map(shown).collect(),
+            form: HeldForm { agreed: held.agreed.as_ref().map(form_text), now: form_text(&held.entry) },
         };
         self.tools.iter().map(view).collect()
     }
 
     pub(crate) fn text_changes(&self) -> Vec<HeldChange> {
         self.text.iter().flat_map(|text| &text.changes).map(shown).collect()
+    }
+
+    pub(crate) fn text_form(&self) -> Option<HeldForm> {
+        let form = |text: &DeviceText| form_text(&json!({"name": text.name, "instructions": text.instructions}));
+        self.text.as_ref().map(|text| HeldForm { agreed: Some(form(&text.agreed)), now: form(&text.now) })
     }
 }
 

@@ -104,6 +104,6 @@ pub use tokens::{TokenView, Tokens};
 pub use totals::Totals;
 pub use view::{
     AuditFault, AuditFilter, AuditProblem, AuditRecord, AuditReport, DeviceChanges, DeviceView, EventPage, HeldChange,
-    HeldToolView, PublicTool, Shape, StoredEvent, ToolList,
+    HeldForm, HeldToolView, PublicTool, Shape, StoredEvent, ToolList,
 };
 pub use watch::{Update, Watch};

@@ -108,6 +108,8 @@ pub struct DeviceChanges {
     pub held: Vec<HeldToolView>,
     /// Changes of what the device writes about itself.
     pub text: Vec<HeldChange>,
+    /// That text as a whole.
+    pub text_form: Option<HeldForm>,
     /// Agreed tools that the device no longer has.
     pub gone: Vec<String>,
 }
@@ -118,6 +120,16 @@ pub struct HeldToolView {
     pub tool: String,
     pub why: String,
     pub changes: Vec<HeldChange>,
+    pub form: HeldForm,
+}
+
+/// The whole of what would be accepted, beside what was agreed: JSON with its members in order, to be compared line by
+/// line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldForm {
+    /// `None` for what is new.
+    pub agreed: Option<String>,
+    pub now: String,
 }
 
 /// One difference from the agreement.

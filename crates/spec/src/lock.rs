@@ -293,6 +293,11 @@ pub fn locked_form(tool: &Tool) -> Value {
     form
 }
 
+/// A form to be read by people and compared line by line.
+pub fn form_text(form: &Value) -> String {
+    format!("{:#}", sorted(form))
+}
+
 fn read_tool(form: &Value) -> Result<Tool, String> {
     let mut tool = Tool::from_json(form)?;
     if let Some(steps) = form.get("steps") {

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use sinew_tool::{DeviceEvent, json};
+use sinew_tool::{Applicant, DeviceEvent, Enrol as _, Enrolment, json};
 
 use crate::browser::{Browser, Echo, House, unlock};
 
@@ -71,6 +71,27 @@ async fn a_page_learns_who_gets_and_loses_a_device() {
         assert_eq!(changed.status, StatusCode::OK, "{change}: {}", changed.text);
         assert!(stream.until("\"leases\"").await.is_some(), "{change}");
     }
+}
+
+#[tokio::test]
+async fn a_page_learns_which_boards_wait() {
+    let house = House::new().await;
+    let admin = house.admin().await;
+    let mut stream = Stream::open(&admin, &[]).await;
+    stream.until("event: reset").await.unwrap();
+    let board = Applicant {
+        hardware_id: "02:00:00:00:00:07".to_owned(),
+        secret: "3b4f1c80-8c1e-4b52-9a1e-1f3f2d9a7c11".to_owned(),
+        kind: "lamp".to_owned(),
+        version: "1.0.0".to_owned(),
+        address: [192, 0, 2, 7].into(),
+    };
+    assert!(matches!(house.gateway.enrol(&board), Enrolment::Pending { .. }));
+    stream.until("\"boards\"").await.unwrap();
+    let list = admin.get("api/v1/boards").await.json();
+    assert!(list["boards"][0]["until"].as_i64() > list["boards"][0]["since"].as_i64(), "{list}");
+    admin.post("api/v1/boards/approve", json!({"code": list["boards"][0]["code"]})).await;
+    stream.until("\"boards\"").await.unwrap();
 }
 
 #[tokio::test]

@@ -150,6 +150,8 @@ async fn a_waiting_board_that_asks_no_more_is_forgotten() {
     let kept = code(gateway.enrol(&applicant("board-0", "s", 7)));
     tokio::time::advance(Duration::from_secs(299)).await;
     assert_eq!(code(gateway.enrol(&applicant("board-0", "s", 7))), kept);
+    let changes = gateway.board_changes();
     tokio::time::advance(Duration::from_secs(2)).await;
     assert_eq!(gateway.waiting().len(), 1, "those that ask no more are forgotten");
+    assert!(changes.has_changed().unwrap(), "and whoever watches is told");
 }
