@@ -2,6 +2,7 @@
 //! that are open while calls run.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::load::{self, HttpConnection, bench_error, find, percentile};
-use crate::process::{self, Process, Scratch, TOKEN};
+use crate::process::{self, Scratch, TOKEN};
 use crate::report::{Figure, Report};
 use crate::{BenchPlan, CONNECTIONS, Error, PUBLIC_TOOL, ready_boards, request};
 
@@ -40,10 +41,9 @@ const PAGES: [&[&str]; 4] = [
 /// What a browser loads with the first page.
 const FILES: [&str; 7] = ["overview.js", "dom.js", "gateway.js", "live.js", "picture.js", "console.css", "mark.svg"];
 
-pub(crate) async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
-    let (devices, calls) = if plan.is_quick() { (200, 2_000) } else { (5_000, 100_000) };
-    let state = scratch.folder("console");
-    fill(&state, devices, calls).await?;
+/// How long the pages take over many devices and calls.
+pub(crate) async fn pages(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+    let (state, amount) = filled(plan, scratch).await?;
     let gateway = process::gateway(&state).await?;
     let mut browser = Browser::sign_in(gateway.address()?).await?;
     let mut slowest = 0.0_f64;
@@ -58,9 +58,17 @@ pub(crate) async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Re
         }
         slowest = slowest.max(percentile(&mut times, 0.5));
     }
-    let label = format!("the slowest page of the console, with {devices} devices and {calls} calls");
+    gateway.stop().await;
+    let label = format!("the slowest page of the console, with {amount}");
     report.push(Figure::at_most("console_page_ms", &label, slowest, "ms", 300.0));
+    Ok(())
+}
 
+/// How much a browser loads that opens the console for the first time.
+pub(crate) async fn first_load(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+    let (state, _) = filled(plan, scratch).await?;
+    let gateway = process::gateway(&state).await?;
+    let mut browser = Browser::sign_in(gateway.address()?).await?;
     let first = browser.get("").await?;
     let folder = first.split("assets/").nth(1).and_then(|rest| rest.split('/').next());
     let folder = folder.ok_or_else(|| bench_error("the first page names no files"))?.to_owned();
@@ -71,15 +79,16 @@ pub(crate) async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Re
     for path in &PAGES[0][1..] {
         bytes += browser.get(path).await?.len();
     }
+    gateway.stop().await;
     let kilobytes = bytes as f64 / 1e3;
     report.push(Figure::at_most("console_first_load_kb", "first load of the console", kilobytes, "KB", 100.0));
-    open_consoles(plan, &gateway, report).await?;
-    gateway.stop().await;
     Ok(())
 }
 
 /// What open consoles add to the processor time of the gateway while calls run, in percent of a core.
-async fn open_consoles(plan: &BenchPlan, gateway: &Process, report: &mut Report) -> Result<(), Error> {
+pub(crate) async fn open_consoles(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+    let (state, _) = filled(plan, scratch).await?;
+    let gateway = process::gateway(&state).await?;
     let address = gateway.address()?;
     let boards = process::boards(gateway.devices_url(), 90_001, CONNECTIONS).await?;
     let devices = ready_boards(address, CONNECTIONS).await?;
@@ -111,14 +120,25 @@ async fn open_consoles(plan: &BenchPlan, gateway: &Process, report: &mut Report)
         }
     }
     boards.stop().await;
+    gateway.stop().await;
     let [without, with] = shares.map(|mut shares| percentile(&mut shares, 0.5));
     let label = format!("{CONSOLES} open consoles while {CALLS} calls a second run, part of a core");
     report.push(Figure::at_most("consoles_percent", &label, (with - without).max(0.0), "%", 5.0));
     Ok(())
 }
 
+/// A state directory with many devices and calls, which the stages of the console share, and how many these are.
+async fn filled(plan: &BenchPlan, scratch: &Scratch) -> Result<(PathBuf, String), Error> {
+    let (devices, calls) = if plan.is_quick() { (200, 2_000) } else { (5_000, 100_000) };
+    let state = scratch.folder("console");
+    if !state.exists() {
+        fill(&state, devices, calls).await?;
+    }
+    Ok((state, format!("{devices} devices and {calls} calls")))
+}
+
 /// Devices that are away and calls that were made, in a state directory.
-async fn fill(state: &std::path::Path, devices: usize, calls: usize) -> Result<(), Error> {
+async fn fill(state: &Path, devices: usize, calls: usize) -> Result<(), Error> {
     let settings = Settings { state_dir: Some(state.to_owned()), ..Settings::default() };
     let gateway = Gateway::open(settings).map_err(|error| bench_error(format!("no gateway to fill: {error}")))?;
     for number in 0..devices {

@@ -26,6 +26,7 @@ mod routines;
 mod servers;
 mod soak;
 mod specifications;
+mod stage;
 mod virtual_adb;
 mod voice;
 
@@ -37,6 +38,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 pub use report::{Figure, PROFILE, Report, Target};
+pub use stage::Stage;
 
 use load::{bench_error, percentile};
 use process::{Process, Scratch, TOKEN};
@@ -58,6 +60,8 @@ const PUBLIC_TOOL: &str = "self_read_sensors";
 pub struct Options {
     /// A short run: the same figures, less exact.
     pub quick: bool,
+    /// Only these of [`Stage::USUAL`]; all where none is named.
+    pub only: Vec<Stage>,
     pub rounds: Option<u32>,
     pub seconds: Option<f64>,
     pub boards: Option<u32>,
@@ -88,55 +92,6 @@ impl BenchPlan {
     }
 }
 
-/// One part of a run, to be measured in the order of [`Bench::stages`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Stage {
-    Starting,
-    Speed,
-    Latency,
-    Memory,
-    Listing,
-    Access,
-    Console,
-    Phones,
-    Apps,
-    Specifications,
-    Voice,
-    Routines,
-    Gadgets,
-    Fleet(u32),
-    Mqtt,
-    Crowd(u32),
-    Chaos(u32),
-    Soak(f64),
-}
-
-impl Stage {
-    /// What is being done, for the progress line.
-    pub fn label(self) -> &'static str {
-        match self {
-            Stage::Starting => "starting gateways",
-            Stage::Speed => "calling tools",
-            Stage::Latency => "measuring latency",
-            Stage::Memory => "connecting boards",
-            Stage::Listing => "listing tools",
-            Stage::Access => "deciding and recording",
-            Stage::Console => "opening the console",
-            Stage::Phones => "using phones",
-            Stage::Apps => "looking for apps",
-            Stage::Specifications => "checking specifications",
-            Stage::Voice => "relaying voices",
-            Stage::Routines => "running routines",
-            Stage::Gadgets => "calling servers, lines and things",
-            Stage::Fleet(_) => "gathering a fleet",
-            Stage::Mqtt => "calling boards on MQTT",
-            Stage::Crowd(_) => "gathering a crowd",
-            Stage::Chaos(_) => "causing chaos",
-            Stage::Soak(_) => "calling for a long time",
-        }
-    }
-}
-
 /// A run of the benchmark.
 pub struct Bench {
     plan: BenchPlan,
@@ -149,7 +104,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(options: Options) -> Result<Bench, Error> {
-        let Options { quick, rounds, seconds, boards, fleet, crowd, chaos, seed, soak, plot } = options;
+        let Options { quick, only, rounds, seconds, boards, fleet, crowd, chaos, seed, soak, plot } = options;
         let plan = BenchPlan {
             rounds: rounds.unwrap_or(if quick { 1 } else { 5 }).max(1),
             time: Duration::from_secs_f64(seconds.unwrap_or(if quick { 0.2 } else { 3.0 }).clamp(0.05, 600.0)),
@@ -160,26 +115,12 @@ impl Bench {
             .or_else(|| crowd.map(|count| vec![Stage::Crowd(count.max(1))]))
             .or_else(|| chaos.map(|seconds| vec![Stage::Chaos(seconds)]))
             .or_else(|| soak.map(|minutes| vec![Stage::Soak(minutes)]));
-        let stages = alone.unwrap_or_else(|| {
-            vec![
-                Stage::Starting,
-                Stage::Speed,
-                Stage::Latency,
-                Stage::Memory,
-                Stage::Listing,
-                Stage::Access,
-                Stage::Console,
-                Stage::Phones,
-                Stage::Apps,
-                Stage::Specifications,
-                Stage::Voice,
-                Stage::Routines,
-                Stage::Gadgets,
-            ]
-        });
+        let is_wanted = |stage: &Stage| only.is_empty() || only.contains(stage);
+        let stages = alone.unwrap_or_else(|| Stage::USUAL.into_iter().filter(is_wanted).collect());
         Ok(Bench { plan, stages, scratch: Scratch::new()?, report: Report::default(), seed, plot })
     }
 
+    /// What is measured, in this order.
     pub fn stages(&self) -> Vec<Stage> {
         self.stages.clone()
     }
@@ -193,7 +134,9 @@ impl Bench {
             Stage::Memory => memory(plan, scratch, report).await,
             Stage::Listing => listing(plan, scratch, report).await,
             Stage::Access => access::measure(plan, scratch, report).await,
-            Stage::Console => console::measure(plan, scratch, report).await,
+            Stage::ConsolePages => console::pages(plan, scratch, report).await,
+            Stage::ConsoleLoad => console::first_load(plan, scratch, report).await,
+            Stage::OpenConsoles => console::open_consoles(plan, scratch, report).await,
             Stage::Phones => phones::measure(plan, scratch, report).await,
             Stage::Apps => apps::measure(plan, scratch, report).await,
             Stage::Specifications => specifications::measure(plan, scratch, report).await,

@@ -119,7 +119,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("config", &["sinew config check sinew.toml"]),
     ("config check", &["sinew config check sinew.toml"]),
     ("config schema", &["sinew config schema > sinew.schema.json"]),
-    ("bench", &["sinew bench --quick"]),
+    ("bench", &["sinew bench --quick", "sinew bench --only console-pages --only open-consoles"]),
     ("completions", &["sinew completions bash > ~/.local/share/bash-completion/completions/sinew"]),
     ("manual", &["sinew manual ~/.local/share/man/man1"]),
 ];

@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use sinew_bench::Stage;
 use sinew_sim::faults::Faults;
 use sinew_sim::http_board::HttpBoardStyle;
 use sinew_sim::phone::{Android, LockScreen};
@@ -184,11 +186,22 @@ pub struct SimFleetArgs {
     pub trouble: std::time::Duration,
 }
 
+/// The names of the stages, which the help and a refusal list.
+fn stages() -> impl TypedValueParser<Value = Stage> {
+    let names = PossibleValuesParser::new(Stage::USUAL.map(Stage::name));
+    names.try_map(|name| Stage::named(&name).ok_or("there is no such stage"))
+}
+
 #[derive(Args, Debug)]
 pub struct BenchArgs {
     /// Run briefly: the same figures, less exact
     #[arg(long)]
     pub quick: bool,
+
+    /// Measure only this stage; may be repeated
+    #[arg(long, value_name = "STAGE", value_parser = stages(),
+          conflicts_with_all = ["fleet", "crowd", "chaos", "soak"])]
+    pub only: Vec<Stage>,
 
     /// Rounds of each speed measurement; the best of each is reported, all are in the JSON
     #[arg(long, value_name = "N")]

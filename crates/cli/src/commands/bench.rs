@@ -8,8 +8,8 @@ use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, Table, TextStyle, print, print_exact, print_json};
 
 pub async fn run(args: args::BenchArgs, printer: Printer) -> Result<(), CliError> {
-    let args::BenchArgs { quick, rounds, seconds, boards, fleet, crowd, chaos, seed, soak, plot } = args;
-    let options = Options { quick, rounds, seconds, boards, fleet, crowd, chaos, seed, soak, plot };
+    let args::BenchArgs { quick, only, rounds, seconds, boards, fleet, crowd, chaos, seed, soak, plot } = args;
+    let options = Options { quick, only, rounds, seconds, boards, fleet, crowd, chaos, seed, soak, plot };
     let mut bench = Bench::new(options)?;
     for stage in bench.stages() {
         printer.waiting(stage.label(), bench.measure(stage)).await?;

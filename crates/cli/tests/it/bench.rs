@@ -57,6 +57,26 @@ fn a_quick_benchmark_prints_every_figure() {
 }
 
 #[test]
+fn one_stage_is_measured_alone() {
+    let state = tempfile::tempdir().expect("a folder");
+    let only = ["bench", "--quick", "--only", "open-consoles", "--only", "console-load", "--output", "json"];
+    let figures = run(sinew(state.path()).args(only)).ok().json();
+    let keys: Vec<&String> = figures["figures"].as_object().expect("figures").keys().collect();
+    assert_eq!(keys, ["console_first_load_kb", "consoles_percent"], "in the usual order");
+}
+
+#[test]
+fn an_unknown_stage_is_refused_with_those_there_are() {
+    let state = tempfile::tempdir().expect("a folder");
+    let refused = run(sinew(state.path()).args(["bench", "--only", "weight"]));
+    assert_eq!(refused.code, 2);
+    let help = run(sinew(state.path()).args(["bench", "--help"])).ok();
+    for name in sinew_bench::Stage::USUAL.map(sinew_bench::Stage::name) {
+        assert!(refused.err.contains(name) && help.out.contains(name), "{name}: {}", refused.err);
+    }
+}
+
+#[test]
 fn a_small_crowd_behind_a_broker_is_measured() {
     let state = tempfile::tempdir().expect("a folder");
     let arguments = ["bench", "--quick", "--crowd=200", "--output", "json"];
