@@ -13,6 +13,10 @@ use sinew_tool::finding::Span;
 /// The limit of serde_json.
 pub(crate) const MAX_DEPTH: usize = 128;
 
+/// More values would need more memory than checking a document should: each takes up to half a kilobyte while it is
+/// read and checked. Lists of a thousand tools have some 50,000.
+pub(crate) const MAX_VALUES: usize = 250_000;
+
 #[derive(Clone, Debug)]
 pub struct JsonNode {
     pub span: Span,
@@ -86,9 +90,14 @@ pub(crate) struct JsonReading {
     pub mistakes: Vec<JsonMistake>,
 }
 
+/// At least as many values as a text has, read as JSON.
+pub(crate) fn most_values(text: &str) -> usize {
+    text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count() + 1
+}
+
 /// Reads the part of `text` in `span`; all spans in the result count from the beginning of `text`.
 pub(crate) fn read(text: &str, span: Span) -> Result<JsonReading, JsonFault> {
-    let mut reader = JsonReader { text, end: span.end.min(text.len()), at: span.start, mistakes: Vec::new() };
+    let mut reader = JsonReader { text, end: span.end.min(text.len()), at: span.start, count: 0, mistakes: Vec::new() };
     let mut values: Vec<JsonNode> = Vec::new();
     reader.space()?;
     while reader.at < reader.end {
@@ -200,6 +209,8 @@ struct JsonReader<'a> {
     text: &'a str,
     end: usize,
     at: usize,
+    /// How many values were begun.
+    count: usize,
     mistakes: Vec<JsonMistake>,
 }
 
@@ -262,6 +273,10 @@ impl<'a> JsonReader<'a> {
         let start = self.at;
         if depth > MAX_DEPTH {
             return Err(self.fault(start, format!("the JSON nests deeper than {MAX_DEPTH} levels")));
+        }
+        self.count += 1;
+        if self.count > MAX_VALUES {
+            return Err(self.fault(start, format!("the JSON has more than {MAX_VALUES} values")));
         }
         if self.ellipsis() {
             return Ok(None);
@@ -506,6 +521,21 @@ mod tests {
     fn depth_is_bounded() {
         let deep = "[".repeat(100_000);
         assert!(fault(&deep).message.contains("deeper"));
+    }
+
+    #[test]
+    fn the_number_of_values_is_bounded() {
+        let list = |count: usize| format!("[{}]", vec!["{}"; count - 1].join(","));
+        let reading = |text: &str| read(text, Span::new(0, text.len())).map(|reading| reading.values.len());
+        assert_eq!(reading(&list(MAX_VALUES)), Ok(1));
+        let more = list(MAX_VALUES + 1);
+        assert!(fault(&more).message.contains("more than 250000 values"));
+        assert!(fault(&vec!["[...]"; MAX_VALUES].join(" ")).message.contains("values"));
+        for text in ["1", "[]", "[1, 2]", "{\"a\": {\"b\": [1, 2]}, \"c\": 3}", "{} {}"] {
+            let mut reader = JsonReader { text, end: text.len(), at: 0, count: 0, mistakes: Vec::new() };
+            reader.value(0).unwrap();
+            assert!(reader.count <= most_values(text), "{text}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Text that a reader does not see and a model does: invisible characters, written as they are, as JSON
 //! escapes or as character references.
 
-use super::{Reporter, rules};
+use super::{Reporter, rules, unseen};
 use crate::read::blocks::Fences;
 use sinew_tool::finding::Span;
 
@@ -28,17 +28,33 @@ pub(super) fn check(reporter: &mut Reporter<'_>) {
         }
     }
     found.sort_by_key(|(span, ..)| *span);
-    if reporter.is_markdown() && text.contains('<') {
+    if reporter.is_markdown() {
         let fences = Fences::of(text);
-        for span in unseen_elements(text).filter(|span| !fences.contains(span.start)).take(MAX_TOLD) {
-            let message = "this element is not shown to people, and models read what is in it";
-            reporter.report(&rules::HIDDEN_TEXT, span, message);
-        }
+        let element = "this element is not shown to people, and models read what is in it";
+        let definition = "this definition of a link is not shown to people, and models read what is in it";
+        let mut unseen: Vec<(Span, String)> = unseen::elements(text)
+            .map(|span| (span, element.to_owned()))
+            .chain(unseen::link_comments(text).map(|span| (span, definition.to_owned())))
+            .filter(|(span, _)| !fences.contains(span.start))
+            .collect();
+        unseen.sort_by_key(|(span, _)| *span);
+        tell(reporter, unseen);
     }
-    for (span, character, how) in found.into_iter().take(MAX_TOLD) {
+    let says = |(span, character, how): (Span, char, &str)| {
         let code = character as u32;
-        let message = format!("U+{code:04X} {how} and hides or reorders text: people and models read different text");
+        (span, format!("U+{code:04X} {how} and hides or reorders text: people and models read different text"))
+    };
+    tell(reporter, found.into_iter().map(says).collect());
+}
+
+/// Reports the first ones, and how many more there are.
+fn tell(reporter: &mut Reporter<'_>, mut found: Vec<(Span, String)>) {
+    let more = found.split_off(found.len().min(MAX_TOLD));
+    for (span, message) in found {
         reporter.report(&rules::HIDDEN_TEXT, span, message);
+    }
+    if let Some((span, message)) = more.first() {
+        reporter.report(&rules::HIDDEN_TEXT, *span, format!("{message} ({} such places from here on)", more.len()));
     }
 }
 
@@ -98,34 +114,6 @@ fn belongs(character: char, before: Option<char>, after: Option<char>) -> bool {
 
 fn is_picture(c: char) -> bool {
     matches!(c, '\u{2010}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
-}
-
-/// Opening tags of elements that no reader sees.
-fn unseen_elements(text: &str) -> impl Iterator<Item = Span> + '_ {
-    const STYLES: [&str; 8] = [
-        "display:none",
-        "visibility:hidden",
-        "font-size:0",
-        "opacity:0;",
-        "opacity:0\"",
-        "color:white",
-        "color:#fff",
-        "color:transparent",
-    ];
-    text.match_indices('<').filter_map(|(at, _)| {
-        let tag = text[at + 1..].get(..512).unwrap_or(&text[at + 1..]);
-        let tag = &tag[..tag.find('>')?];
-        if !tag.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            return None;
-        }
-        let plain: String = tag.to_lowercase().replace('\'', "\"").split_whitespace().collect();
-        let has_word =
-            tag.split(|c: char| c.is_whitespace() || c == '=').skip(1).any(|word| word.eq_ignore_ascii_case("hidden"));
-        let line = text[..at].rsplit('\n').next().unwrap_or_default();
-        let is_code = line.matches('`').count() % 2 == 1;
-        let is_unseen = has_word || plain.contains("style=") && STYLES.iter().any(|style| plain.contains(style));
-        (is_unseen && !is_code).then(|| Span::new(at, at + tag.len() + 2))
-    })
 }
 
 /// `\u200b` and pairs such as `\udb40\udc41`.
@@ -207,28 +195,6 @@ mod tests {
         }
         for text in ["&#8203;", "&#x200B;", "&zwnj;", "&shy;", "&InvisibleTimes;"] {
             assert_eq!(character_references(text).count(), 1, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn elements_that_nobody_sees_are_found() {
-        for text in [
-            "<span style=\"display: none\">",
-            "<div hidden>",
-            "<p STYLE='font-size:0px'>",
-            "<b style=\"color:white;\">",
-            "<i style='opacity:0'>",
-        ] {
-            assert_eq!(unseen_elements(text).count(), 1, "{text}");
-        }
-        for text in [
-            "<td style=\"color:red\">",
-            "<p>hidden</p>",
-            "a < b hidden >",
-            "<img alt=\"hidden door\">",
-            "<i style='opacity:0.5'>",
-        ] {
-            assert_eq!(unseen_elements(text).count(), 0, "{text}");
         }
     }
 

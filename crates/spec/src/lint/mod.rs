@@ -22,6 +22,7 @@ pub mod standard;
 mod status;
 mod structure;
 mod tables;
+mod unseen;
 mod words;
 
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -84,7 +84,7 @@ fn check_schema<'a>(
 
 /// Reports the mistakes of a lenient reading, with a fix where removing something is one.
 pub(super) fn mistakes(reporter: &mut Reporter<'_>, rule: &'static Rule, mistakes: &[JsonMistake]) {
-    for slip in mistakes.iter().filter(|slip| slip.kind != MistakeKind::SecondValue).take(20) {
+    for slip in mistakes.iter().filter(|slip| slip.kind != MistakeKind::SecondValue) {
         let fix = slip.kind.is_removable().then(|| {
             let text = reporter.text();
             let Span { mut start, mut end } = slip.span;
@@ -145,11 +145,14 @@ fn undescribed_names(
         return;
     }
     let known = properties(schema);
-    let missing = required(schema).into_iter().filter(|name| known.is_none_or(|known| !known.contains_key(*name)));
-    for name in missing.take(MOST_NAMES) {
+    let mut missing = required(schema);
+    missing.retain(|name| known.is_none_or(|known| !known.contains_key(*name)));
+    for (index, name) in missing.iter().take(MOST_NAMES).enumerate() {
         let meant = known.and_then(|known| spelling::nearest(name, known.keys().map(String::as_str)));
         let meant = meant.map(|name| format!("; did you mean `{}`?", clip(name))).unwrap_or_default();
-        let message = format!("`{}` is required and not described{meant}", clip(name));
+        let is_last = index + 1 == MOST_NAMES && missing.len() > MOST_NAMES;
+        let more = if is_last { format!(", nor are {} more", missing.len() - MOST_NAMES) } else { String::new() };
+        let message = format!("`{}` is required and not described{meant}{more}", clip(name));
         reporter.report(rule, source.place("/required").unwrap_or(near), message);
     }
 }

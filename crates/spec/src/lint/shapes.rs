@@ -53,9 +53,11 @@ fn check_schema(reporter: &mut Reporter<'_>, source: &SchemaSource, schema: Opti
         let span = source.place(first).unwrap_or(near);
         reporter.report(rule, span, format!("{}{more} {what}", shown.join(", ")));
     }
-    for (pointer, value) in missing.misfits.iter().take(SHOWN) {
+    for (index, (pointer, value)) in missing.misfits.iter().take(SHOWN).enumerate() {
+        let more = missing.misfits.len() - index - 1;
+        let rest = if index + 1 == SHOWN && more > 0 { format!(", and so are {more} more") } else { String::new() };
         let message = format!(
-            "the example or default {} of `{}` is refused by its own schema",
+            "the example or default {} of `{}` is refused by its own schema{rest}",
             clip(&value.to_string()),
             clip(pointer)
         );

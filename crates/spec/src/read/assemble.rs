@@ -18,12 +18,18 @@ use sinew_tool::finding::Span;
 
 pub(super) fn read(text: &str) -> Document {
     let (blocks, unclosed) = blocks::cut(text);
+    if let Some(refused) = super::refuse_parts(text, &blocks) {
+        return refused;
+    }
     let mut document = Document::empty(Format::Markdown, text.to_owned());
     for open in unclosed {
         let message = format!("this {} is never closed; the text after it was read as if it were not there", open.what);
         document.problems.push(Problem { rule: &rules::UNCLOSED, span: open.span, message });
     }
     let (starts, unread) = tool_starts(text, &blocks);
+    if let Some(refused) = super::refuse_tools(starts.len() + unread.len()) {
+        return refused;
+    }
     let first = starts.first().map_or(blocks.len(), |start| start.block);
     let (title, intro) = opening(text, &blocks[..first]);
     document.title = title;
@@ -59,6 +65,9 @@ pub(super) fn read(text: &str) -> Document {
     }
     if document.says_no_tools.is_none() {
         let listed = listed::unread(text, &blocks, &ranges, known);
+        if let Some(refused) = super::refuse_tools(listed.len()) {
+            return refused;
+        }
         // Where names are found below it, the title of the document is no tool.
         if !listed.is_empty() && document.tools.is_empty() {
             let title = blocks.first().map(|block| block.span);

@@ -8,7 +8,7 @@ use super::blocks::{Block, BlockKind};
 use super::names::{self, Confidence};
 use super::table::Table;
 use super::tool_headings::is_further;
-use super::{Problem, bullets, html_table, labels, prose, rows};
+use super::{MAX_TOOLS, Problem, bullets, html_table, labels, prose, rows};
 use crate::json::{self, JsonNode};
 use crate::lint::rules;
 use sinew_tool::finding::Span;
@@ -133,7 +133,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn report(&mut self, name: &str, span: Span) {
-        if self.known.contains(name) {
+        if self.known.contains(name) || self.found.len() > MAX_TOOLS {
             return;
         }
         self.known.add(name);

@@ -52,6 +52,9 @@ pub(super) fn read_as(text: &str, format: Option<Format>) -> Document {
             &[]
         }
     };
+    if let Some(refused) = super::refuse_tools(entries.len()) {
+        return refused;
+    }
     for (index, entry) in entries.iter().enumerate() {
         match spec(entry.to_value()) {
             Ok(spec) => document.tools.push(with_places(spec, entry)),

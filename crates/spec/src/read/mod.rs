@@ -31,11 +31,17 @@ pub mod types;
 use sinew_tool::Tool;
 use sinew_tool::finding::{Lines, Rule, Span};
 
+use crate::json;
 use crate::lint::rules;
 use crate::model::{Section, ToolSpecification};
 
 /// Larger texts are refused: they were not written by hand, and a model could not read them.
 pub const MAX_BYTES: usize = 8 << 20;
+
+/// More tools are refused: a tool takes some ten kilobytes while it is read and printed.
+pub const MAX_TOOLS: usize = 10_000;
+/// More cells of tables are refused, since each takes some hundred bytes. A tool has some dozens.
+const MAX_CELLS: usize = 400_000;
 
 /// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,12 +220,32 @@ fn refuse(text: &str) -> Option<Document> {
 
 /// The document of a file that is too large to be read.
 pub fn too_large(bytes: u64) -> Document {
-    let message = format!(
-        "the file has {} MiB; a specification is read up to {} MiB. Split it by module",
-        bytes >> 20,
-        MAX_BYTES >> 20
-    );
+    beyond(&format!("{} MiB", bytes >> 20), &format!("{} MiB", MAX_BYTES >> 20))
+}
+
+/// The document of a file with more of something than is read.
+fn beyond(has: &str, most: &str) -> Document {
+    let message = format!("the file has {has}; a specification is read up to {most}. Split it by module");
     Document::refused(&rules::TOO_LARGE, Span::default(), message, String::new())
+}
+
+/// Refuses a text in Markdown whose parts would need more memory than checking a document should.
+fn refuse_parts(text: &str, blocks: &[blocks::Block]) -> Option<Document> {
+    let cells = text.bytes().filter(|byte| *byte == b'|').count();
+    if cells > MAX_CELLS {
+        return Some(beyond(&format!("{cells} cells of tables"), &MAX_CELLS.to_string()));
+    }
+    let values = blocks.iter().map(|block| match block.kind {
+        blocks::BlockKind::Fence { body, .. } => json::most_values(body.of(text)),
+        _ => 0,
+    });
+    let values: usize = values.sum();
+    let has = || format!("blocks of code with {values} values");
+    (values > json::MAX_VALUES).then(|| beyond(&has(), &json::MAX_VALUES.to_string()))
+}
+
+fn refuse_tools(count: usize) -> Option<Document> {
+    (count > MAX_TOOLS).then(|| beyond(&format!("more than {MAX_TOOLS} tools"), &MAX_TOOLS.to_string()))
 }
 
 #[cfg(test)]
@@ -243,6 +269,26 @@ mod tests {
     #[test]
     fn fifty_megabytes_are_refused_at_once() {
         assert_eq!(rules(&Document::parse(&"# x\n".repeat(13 << 20))), ["too-large"]);
+    }
+
+    #[test]
+    fn documents_with_too_many_parts_are_refused_however_short_they_are() {
+        let list = |count: usize| format!("[{}]", vec![r#"{"name":"a"}"#; count].join(","));
+        let headings = |count: usize| "## Tool: `a`\n".repeat(count);
+        let bullets = |count: usize| {
+            format!("## Tools\n\n{}", (0..count).map(|index| format!("- `dim_{index}`: Dims.\n")).collect::<String>())
+        };
+        for text in [list(MAX_TOOLS), headings(MAX_TOOLS), bullets(MAX_TOOLS)] {
+            assert!(!rules(&Document::parse(&text)).contains(&"too-large"));
+        }
+        let fences = |count: usize| format!("```json\n[{}]\n```\n", vec!["0"; count / 2].join(",")).repeat(2);
+        assert_eq!(rules(&Document::parse(&fences(json::MAX_VALUES - 10))), [""; 0]);
+        let rows = "|".repeat(MAX_CELLS + 1);
+        for text in
+            [list(MAX_TOOLS + 1), headings(MAX_TOOLS + 1), bullets(MAX_TOOLS + 1), fences(json::MAX_VALUES + 10), rows]
+        {
+            assert_eq!(rules(&Document::parse(&text)), ["too-large"]);
+        }
     }
 
     #[test]
