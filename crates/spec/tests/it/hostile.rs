@@ -251,6 +251,33 @@ proptest! {
     }
 
     #[test]
+    fn no_name_is_lost_in_printing(text in scribble()) {
+        let mut names = 0;
+        // Beside the words of a line, and at the end of some lines.
+        let text = text.split_inclusive([' ', '\n']).enumerate().map(|(index, part)| {
+            if part.ends_with('\n') && index % 3 != 0 {
+                return part.to_owned();
+            }
+            names += 1;
+            let end = if part.ends_with('\n') { "\n" } else { " " };
+            format!("{} stone{names:03}{end}", part.trim_end_matches(['\n', '\r']))
+        });
+        let text = text.collect::<String>().replace('<', "");
+        let document = Document::parse(&text);
+        if document.unreadable().is_none() {
+            let rendered = print::render_document("T", &document);
+            let known = rendered.text.to_lowercase();
+            let named = rendered.lost.iter().map(|(_, lost)| lost.as_str()).collect::<Vec<_>>().join(" ");
+            for name in (1..=names).map(|name| format!("stone{name:03}")) {
+                prop_assert!(known.contains(&name) || named.contains(&name), "lost {name}\n{text}\n=====\n{}", rendered.text);
+            }
+            let again = print::render_document("T", &Document::parse(&rendered.text));
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            prop_assert_eq!(words(&again.text), words(&rendered.text), "not stable\n{}", text);
+        }
+    }
+
+    #[test]
     fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         use_all(&Document::from_bytes(&bytes));
     }

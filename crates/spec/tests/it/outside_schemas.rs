@@ -1,8 +1,8 @@
 //! Changes outside the schemas: each kind of text is told, once and with its class.
 
 use serde_json::{Value, json};
-use sinew_spec::Document;
 use sinew_spec::compare::{Impact, diff_documents, diff_lists};
+use sinew_spec::{Document, print};
 
 use Impact::{Additive, Breaking, Cosmetic, Undecided};
 
@@ -162,6 +162,46 @@ fn entry() -> Value {
         "_meta": {"sinew/version": "1.2.0", "vendor": {"unit": "lumen"}},
         "version": "9.9.9",
     })
+}
+
+/// Everything that a list says, also what no client reads, is in the document that is printed of it.
+#[test]
+fn printing_a_list_loses_nothing() {
+    let mut odd = entry();
+    for (key, value) in [
+        ("parameters", json!({"type": "object", "title": "The other one"})),
+        ("title", json!({"en": "Dimmer", "de": "Regler"})),
+        ("outputSchema", json!("see the wiki")),
+        ("note", json!(["first", {"second": 12345.5}])),
+    ] {
+        odd[key] = value;
+    }
+    let odder = json!({"name": "x", "description": "# Not a heading\n\n## Tool: `y`\n\n```\nno end", "annotations": 7,
+        "inputSchema": {"type": "object", "properties": {"a b": {"description": "line\nbreak \"quoted\" | <b>tag</b>"}}}});
+    let list = json!({"tools": [odd, odder, {"name": "z"}], "nextCursor": "page7", "_meta": {"from": "hall9"}});
+    let message = json!({"jsonrpc": "2.0", "id": 77, "result": list});
+    let manifest = json!({"instructions": "# Use it\n\n## Tool: `q`\n\nwith care", "tools": [
+        {"name": "a", "description": "Does.", "parameters": {"type": "object"}, "extra": "kept"}], "author": "Ann"});
+    for text in [list.to_string(), message.to_string(), json!([entry()]).to_string(), manifest.to_string()] {
+        let document = Document::parse(&text);
+        let rendered = print::render_document("Lamps", &document);
+        assert_eq!(rendered.lost, [], "{}", rendered.text);
+        for word in ["page7", "hall9", "wiki", "Regler", "12345.5", "Ann"].iter().filter(|word| text.contains(**word)) {
+            assert!(rendered.text.contains(word), "{word}\n{}", rendered.text);
+        }
+        assert_eq!(Document::parse(&rendered.text).tools.len(), document.tools.len(), "{}", rendered.text);
+        assert_eq!(print::render_html_document("Lamps", &document).lost, []);
+    }
+}
+
+#[test]
+fn what_printing_a_list_would_lose_is_named_with_its_line() {
+    // Of two members of one name clients read the last; an entry without a name is no tool.
+    let text = "{\"tools\": [\n{\"name\": \"a\", \"description\": \"Gone words.\", \"description\": \"Kept.\"},\n\
+                {\"title\": \"Nameless\", \"n\": 4711}]} // remarks";
+    let lost = print::render_document("T", &Document::parse(text)).lost;
+    let expected = [(2, "gone"), (2, "words"), (3, "nameless"), (3, "n"), (3, "4711"), (3, "remarks")];
+    assert_eq!(lost, expected.map(|(line, word)| (line, word.to_owned())));
 }
 
 /// JSON pointers of all texts below a value.
