@@ -121,10 +121,12 @@ fn words(text: &str) -> String {
 /// Chinese and Japanese, write without spaces, so there every place is as good.
 fn holds_words(whole: &str, part: &str) -> bool {
     let is_of_word = |character: char| character.is_alphanumeric() && character < '\u{0e00}';
-    let joins = |one: Option<char>, other: Option<char>| [one, other].iter().all(|beside| beside.is_some_and(is_of_word));
+    let joins =
+        |one: Option<char>, other: Option<char>| [one, other].iter().all(|beside| beside.is_some_and(is_of_word));
     whole.match_indices(part).any(|(at, _)| {
         let (before, after) = (&whole[..at], &whole[at + part.len()..]);
-        !joins(before.chars().next_back(), part.chars().next()) && !joins(part.chars().next_back(), after.chars().next())
+        !joins(before.chars().next_back(), part.chars().next())
+            && !joins(part.chars().next_back(), after.chars().next())
     })
 }
 

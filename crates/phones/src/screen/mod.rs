@@ -285,6 +285,24 @@ impl ViewBuilder<'_> {
     }
 }
 
+/// Whether something is on, as the screen shows it: a row is what the switch in it is.
+pub fn is_on(tree: &Tree, index: usize) -> Option<bool> {
+    let node = tree.node(index);
+    if node.checkable {
+        return Some(node.checked);
+    }
+    let mut lent = None;
+    let mut next = if ItemKind::of(node) == ItemKind::Button { index + 1 } else { tree.position(index).end };
+    while next < tree.position(index).end {
+        let inner = tree.node(next);
+        let is_own_thing = inner.clickable
+            || !matches!(ItemKind::of(inner), ItemKind::Text | ItemKind::Check | ItemKind::Switch | ItemKind::Radio);
+        lent = Some(inner.checked).filter(|_| inner.checkable && inner.visible && !is_own_thing).or(lent);
+        next = if is_own_thing { tree.position(next).end } else { next + 1 };
+    }
+    lent
+}
+
 /// Whether a window is an input method's. Android itself puts every one of them into a frame of this name; what
 /// reports no frames is known by its package.
 fn is_keyboard(tree: &Tree, root: usize) -> bool {

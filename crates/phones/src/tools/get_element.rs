@@ -5,6 +5,7 @@ use sinew_tool::{Args, Outcome, ToolError};
 
 use super::element::Target;
 use super::{Operator, budget};
+use crate::screen::is_on;
 use crate::tree::{Tree, UiNode, json};
 
 /// The limit where the caller gives none. A label can be megabytes long.
@@ -53,7 +54,7 @@ fn describe(tree: &Tree, index: usize, budget: usize) -> Map<String, Value> {
     put("texts", json!(inner_texts(tree, index, &mut budget)));
     put("bounds", json::bounds(node.bounds));
     put("visibleBounds", json::bounds(tree.visible_bounds(index)));
-    put("states", json!(states(node)));
+    put("states", json!(states(tree, index)));
     // Where the caret of a password stands says how long it is.
     if let Some((start, end)) = node.selection.filter(|_| !node.password) {
         put("selection", json!({"start": start, "end": end}));
@@ -73,12 +74,13 @@ fn inner_texts(tree: &Tree, index: usize, budget: &mut ByteBudget) -> Vec<String
     kept.filter(|text| !text.is_empty()).collect()
 }
 
-fn states(node: &UiNode) -> Vec<&'static str> {
+fn states(tree: &Tree, index: usize) -> Vec<&'static str> {
+    let (node, is_on) = (tree.node(index), is_on(tree, index));
     let states = [
         (node.enabled, "enabled"),
         (!node.enabled, "disabled"),
-        (node.checkable && node.checked, "on"),
-        (node.checkable && !node.checked, "off"),
+        (is_on == Some(true), "on"),
+        (is_on == Some(false), "off"),
         (node.selected, "selected"),
         (node.focused, "focused"),
         (node.password, "password"),

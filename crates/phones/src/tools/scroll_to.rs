@@ -9,6 +9,8 @@ use tokio::time::Instant;
 use super::Operator;
 use super::element::{Target, is_visible};
 use crate::phone::PhoneError;
+use crate::screen::ScreenView;
+use crate::screen::label::ItemLabel;
 use crate::touch::{Point, Stroke};
 use crate::tree::{Rect, Tree, UiNodeId};
 
@@ -132,7 +134,8 @@ impl<'a> Search<'a> {
                 Ok(Outcome::text(format!("Scrolled to element '{name}' ({scrolls} scroll(s))")))
             }
             SearchEnd::TimeUp => Err(PhoneError::Failed(format!(
-                "Element {name} not found within the time of this call: the list was scrolled {scrolls} time(s) and stays where it is now; call again to go on from there, or look with get_screen"
+                "Element {name} not found within the time of this call: the list was scrolled {scrolls} time(s) and stays where it is now{}; call again to go on from there, or look with get_screen",
+                self.place()
             ))
             .into()),
             SearchEnd::End | SearchEnd::Start => Err(PhoneError::Failed(format!(
@@ -200,6 +203,18 @@ impl<'a> Search<'a> {
         let before = rows(&self.tree);
         self.tree = self.on.settled().await?.0;
         Ok(rows(&self.tree) != before)
+    }
+
+    /// Where the list stands: what it shows first and last.
+    fn place(&self) -> String {
+        let view = ScreenView::of(&self.tree);
+        let rows: HashSet<UiNodeId> = rows(&self.tree).into_iter().map(|(id, _)| id).collect();
+        let labels = view.items.iter().filter(|item| rows.contains(&item.id) && !item.label.is_empty());
+        let labels: Vec<&ItemLabel> = labels.map(|item| &item.label).collect();
+        match labels[..] {
+            [first, .., last] if self.on.may_show() => format!(", from {first} to {last}"),
+            _ => String::new(),
+        }
     }
 
     fn visible_target(&self) -> Option<usize> {

@@ -11,8 +11,9 @@ use super::apps::package;
 use super::args::{invalid, text, timeout, word};
 use super::element::{Target, is_visible, selector};
 use crate::phone::PhoneError;
+use crate::screen::is_on;
 use crate::tree::select::Matching;
-use crate::tree::{Tree, UiNode, json};
+use crate::tree::{Tree, json};
 
 /// Reading a screen through the shell takes a second or two.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
@@ -113,12 +114,13 @@ const STATES: [(&str, Wanted); 8] = [
 ];
 
 impl Wanted {
-    fn holds(self, node: &UiNode) -> bool {
+    fn holds(self, tree: &Tree, index: usize) -> bool {
+        let node = tree.node(index);
         match self {
             Wanted::Visible => true,
             Wanted::Gone => false,
-            Wanted::On => node.checked,
-            Wanted::Off => node.checkable && !node.checked,
+            Wanted::On => is_on(tree, index) == Some(true),
+            Wanted::Off => is_on(tree, index) == Some(false),
             Wanted::Enabled => node.enabled,
             Wanted::Disabled => !node.enabled,
             Wanted::Focused => node.focused,
@@ -130,72 +132,96 @@ impl Wanted {
 /// `wait_until`: something is gone, says something or is in a state, or an app is in front.
 pub(super) async fn until(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let limit = timeout(args, 5000)?;
-    let app = match text(args, "app")? {
-        Some(_) => Some(package(on, args).await?),
-        None => None,
-    };
-    let target = Target::read(args)?;
-    if app.is_none() && target.is_none() {
-        return Err(invalid(
-            "selector",
-            "Parameter 'selector' must be given, or 'element_id', 'by' and 'value', or 'app'",
-        ));
-    }
-    let words = STATES.map(|(name, _)| name);
-    let state = word(args, "state", &words)?.unwrap_or("visible");
-    let wanted = STATES.iter().find(|(name, _)| *name == state).map_or(Wanted::Visible, |(_, wanted)| *wanted);
-    let says = text(args, "text")?;
+    let goal = Goal::read(on, args).await?;
     let clock = Countdown::new(limit);
+    let mut is_first = true;
     let mut last = "nothing was seen".to_owned();
-    while !clock.is_over() {
-        match look_once(on, &clock, app.as_deref(), target.as_ref(), wanted, says.as_deref()).await? {
+    while is_first || !clock.is_over() {
+        match goal.missing(on, &clock, is_first).await? {
             None => return Ok(Outcome::json(json!({"met": true, "elapsedMs": clock.elapsed()}))),
             Some(seen) => last = seen,
         }
+        is_first = false;
         clock.pause().await;
     }
     Err(PhoneError::Timeout(format!("Not so within {limit}ms: {last}")).into())
 }
 
-/// `None` where everything is so; otherwise what is there instead.
-async fn look_once(
-    on: &Operator<'_>,
-    clock: &Countdown,
-    app: Option<&str>,
-    target: Option<&Target>,
-    wanted: Wanted,
-    says: Option<&str>,
-) -> Result<Option<String>, PhoneError> {
-    if let Some(app) = app {
-        let front = on.phone.foreground().await?.package;
-        if front.as_deref() != Some(app) {
-            return Ok(Some(format!("{} is in front", front.as_deref().unwrap_or("no app"))));
+/// What `wait_until` waits for.
+struct Goal {
+    /// The package that should be in front.
+    app: Option<String>,
+    target: Option<Target>,
+    state: Wanted,
+    /// What the element should say, in small letters.
+    says: Option<String>,
+}
+
+impl Goal {
+    async fn read(on: &Operator<'_>, args: &Args) -> Result<Goal, ToolError> {
+        let app = match text(args, "app")? {
+            Some(_) => Some(package(on, args).await?),
+            None => None,
+        };
+        let target = Target::read(args)?;
+        if app.is_none() && target.is_none() {
+            return Err(invalid(
+                "selector",
+                "Parameter 'selector' must be given, or 'element_id', 'by' and 'value', or 'app'",
+            ));
         }
-    }
-    let Some(target) = target else { return Ok(None) };
-    let Some(tree) = clock.look(on).await? else {
-        return Ok(Some("the screen cannot be read while it moves".to_owned()));
-    };
-    let found = on.seek(&tree, target).filter(|index| is_visible(&tree, *index));
-    let Some(index) = found else {
-        return Ok((wanted != Wanted::Gone).then(|| "the element is not on the screen".to_owned()));
-    };
-    let node = tree.node(index);
-    if !wanted.holds(node) {
-        return Ok(Some("the element is there, but not in that state".to_owned()));
-    }
-    let own = node.text.as_deref().or(node.description.as_deref()).unwrap_or_default();
-    match says {
-        Some(part) if !own.to_lowercase().contains(&part.to_lowercase()) => {
-            let own: String = own.chars().take(100).collect();
-            Ok(Some(if on.may_show() {
-                format!("the element says '{own}'")
-            } else {
-                "the element says something else".to_owned()
-            }))
+        // What was never shown cannot be gone.
+        if let Some(target @ Target::Named(name)) = &target
+            && on.id_of(name).is_none()
+        {
+            on.find(&on.live_tree().await?, target)?;
         }
-        _ => Ok(None),
+        let words = STATES.map(|(name, _)| name);
+        let state = word(args, "state", &words)?.unwrap_or("visible");
+        let state = STATES.iter().find(|(name, _)| *name == state).map_or(Wanted::Visible, |(_, wanted)| *wanted);
+        Ok(Goal { app, target, state, says: text(args, "text")?.map(|says| says.to_lowercase()) })
     }
+
+    /// `None` where everything is so; otherwise what is there instead.
+    async fn missing(
+        &self,
+        on: &Operator<'_>,
+        clock: &Countdown,
+        is_first: bool,
+    ) -> Result<Option<String>, PhoneError> {
+        if let Some(app) = &self.app {
+            let front = on.phone.foreground().await?.package;
+            if front.as_ref() != Some(app) {
+                return Ok(Some(format!("{} is in front", front.as_deref().unwrap_or("no app"))));
+            }
+        }
+        let Some(target) = &self.target else { return Ok(None) };
+        let looked = if is_first { clock.look_first(on).await } else { clock.look(on).await };
+        let Some(tree) = looked? else {
+            return Ok(Some("the screen cannot be read while it moves".to_owned()));
+        };
+        let found = on.seek(&tree, target).filter(|index| is_visible(&tree, *index));
+        let Some(index) = found else {
+            return Ok((self.state != Wanted::Gone).then(|| "the element is not on the screen".to_owned()));
+        };
+        if !self.state.holds(&tree, index) {
+            return Ok(Some("the element is there, but not in that state".to_owned()));
+        }
+        let texts = texts(&tree, index);
+        Ok(match &self.says {
+            Some(part) if !texts.iter().any(|text| text.to_lowercase().contains(part)) => Some(match on.may_show() {
+                true => format!("the element says '{}'", texts.join(", ").chars().take(100).collect::<String>()),
+                false => "the element says something else".to_owned(),
+            }),
+            _ => None,
+        })
+    }
+}
+
+/// What an element and the things in it say.
+fn texts(tree: &Tree, index: usize) -> Vec<&str> {
+    let nodes = (index..tree.position(index).end).map(|inner| tree.node(inner));
+    nodes.flat_map(|node| [node.text.as_deref(), node.description.as_deref()]).flatten().collect()
 }
 
 struct Countdown {

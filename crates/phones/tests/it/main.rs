@@ -12,3 +12,4 @@ mod real_adb;
 mod reference;
 mod testers;
 mod virtual_phone;
+mod waits;

@@ -1,11 +1,41 @@
 //! Every request and answer of the remote-control reference, and every error it names.
 
-use crate::common::{Paper, call, failure, form, json_of, list, log, text};
-use sinew_phones::{Foreground, LogcatLevel, PhoneError, Tree};
+use crate::common::{Paper, call, failure, form, id_of, json_of, list, log, text};
+use sinew_phones::{Foreground, LogcatLevel, PhoneError, Tree, reference_tools};
 use sinew_tool::{Content, Value, json};
 
 fn denied(what: &str) -> Option<PhoneError> {
     Some(PhoneError::Denied(format!("{what} is not allowed")))
+}
+
+/// The tools of the reference's document as it has them: the sentence below a tool's heading, and its schema where that
+/// is JSON.
+fn documented(page: &str) -> Vec<(String, String, Option<Value>)> {
+    let sections = page.split("\n### `").skip(1);
+    let tool = |section: &str| {
+        let (name, rest) = section.split_once('`')?;
+        let (description, rest) = rest.split_once("**Input Schema**:")?;
+        let schema = rest.trim_start().strip_prefix("```json").and_then(|rest| rest.split_once("```"));
+        let schema = schema.map(|(schema, _)| serde_json::from_str(schema).unwrap());
+        Some((name.to_owned(), description.trim().to_owned(), schema))
+    };
+    sections.filter_map(tool).collect()
+}
+
+#[test]
+fn descriptions_and_schemas_are_those_of_the_references_document() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/fixtures/android-remote-control-mcp/MCP_TOOLS.7836ade.md"
+    );
+    let Ok(page) = std::fs::read_to_string(path) else { return };
+    let documented = documented(&page);
+    assert_eq!(documented.len(), 10);
+    for (name, description, schema) in documented {
+        let tool = reference_tools().into_iter().find(|tool| tool.name == name).unwrap();
+        assert_eq!(tool.description, description);
+        assert_eq!(Some(&*tool.input_schema), schema.as_ref(), "{name}");
+    }
 }
 
 #[tokio::test]
@@ -295,11 +325,6 @@ async fn elements_are_found_with_all_their_members() {
     );
 }
 
-async fn id_of(phone: &sinew_phones::PhoneDevice<Paper>, value: &str) -> String {
-    let found = json_of(phone, "find_elements", json!({"by": "text", "value": value})).await;
-    found["elements"][0]["id"].as_str().expect("an element with that text").to_owned()
-}
-
 #[tokio::test]
 async fn elements_are_clicked_where_they_are() {
     let phone = Paper::showing(vec![form()]);
@@ -386,61 +411,6 @@ async fn keys_and_clipboard_answer_in_the_references_words() {
         "Clipboard set successfully (5 characters)"
     );
     assert_eq!(text(&phone, "get_clipboard", json!({})).await, r#"{"text":"héllo"}"#);
-}
-
-#[tokio::test(start_paused = true)]
-async fn waiting_ends_when_the_thing_appears_or_the_time_is_over() {
-    let phone = Paper::showing(vec![form()]);
-    let found = json_of(&phone, "wait_for_element", json!({"by": "text", "value": "wi-fi"})).await;
-    assert_eq!((&found["found"], &found["attempts"]), (&json!(true), &json!(1)));
-    assert_eq!(found["element"].as_object().unwrap().len(), 8);
-    let missing = failure(&phone, "wait_for_element", json!({"by": "text", "value": "x", "timeout": "1000"})).await;
-    assert_eq!(missing, (-32004, "Element not found within 1000ms (by=text, value='x', attempts=2)".to_owned()));
-    let range = failure(&phone, "wait_for_element", json!({"by": "text", "value": "x", "timeout": 0})).await;
-    assert_eq!(range, (-32602, "Timeout must be between 1 and 30000 ms, got: 0".to_owned()));
-    phone.phone().state.lock().unwrap().tree_error = denied("reading the screen");
-    assert_eq!(failure(&phone, "wait_for_element", json!({"by": "text", "value": "x"})).await.0, -32001);
-}
-
-#[tokio::test(start_paused = true)]
-async fn waiting_bears_a_screen_between_two_windows() {
-    let phone = Paper::showing(vec![Tree::default(), form()]);
-    let wait = json_of(&phone, "wait_for_element", json!({"by": "text", "value": "Submit"}));
-    let appear = async {
-        tokio::time::sleep(std::time::Duration::from_millis(700)).await;
-        phone.phone().state.lock().unwrap().screens.remove(0);
-    };
-    let (found, ()) = tokio::join!(wait, appear);
-    assert_eq!((&found["attempts"], &found["elapsedMs"]), (&json!(3), &json!(1000)));
-    phone.phone().state.lock().unwrap().screens = vec![Tree::default()];
-    assert_eq!(failure(&phone, "wait_for_idle", json!({"timeout": 700})).await.0, -32004);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_idle_screen_is_seen_and_a_moving_one_times_out() {
-    let phone = Paper::showing(vec![form()]);
-    let idle = json_of(&phone, "wait_for_idle", json!({})).await;
-    assert_eq!((&idle["message"], &idle["elapsedMs"]), (&json!("UI is idle"), &json!(1000)));
-    let moving = Some(PhoneError::unsupported("reading a screen that keeps moving", "wait"));
-    phone.phone().state.lock().unwrap().tree_error = moving;
-    let late = failure(&phone, "wait_for_idle", json!({"timeout": 700})).await;
-    assert_eq!(late, (-32004, "UI did not become idle within 700ms".to_owned()));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_is_scrolled_to_an_element_seen_or_described() {
-    let phone = Paper::showing(vec![list(0), list(4), list(8), list(12)]);
-    let row = id_of(&phone, "Row 2").await;
-    let seen = text(&phone, "scroll_to_element", json!({"element_id": row})).await;
-    assert_eq!(seen, format!("Element '{row}' is already visible"));
-    let found = text(&phone, "scroll_to_element", json!({"by": "text", "value": "Row 10", "exact_match": true})).await;
-    assert!(found.ends_with("(2 scroll(s))"), "{found}");
-    let (code, message) = failure(&phone, "scroll_to_element", json!({"by": "text", "value": "Row 99"})).await;
-    assert_eq!(code, -32003, "{message}");
-    assert_eq!(failure(&phone, "scroll_to_element", json!({"element_id": "node_1"})).await.0, -32002);
-    phone.phone().state.lock().unwrap().screens = vec![form()];
-    let nowhere = failure(&phone, "scroll_to_element", json!({"by": "text", "value": "Row 99"})).await;
-    assert_eq!(nowhere.0, -32003);
 }
 
 #[tokio::test]

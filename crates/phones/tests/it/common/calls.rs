@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use sinew_sim::StraightCalls;
-use sinew_tool::{Args, Call, Device, Outcome, ToolError, Value};
+use sinew_tool::{Args, Call, Device, Outcome, ToolError, Value, json};
 
 pub fn args(value: Value) -> Args {
     value.as_object().cloned().unwrap_or_default()
@@ -42,4 +42,10 @@ pub async fn failure(device: &dyn Device, tool: &str, arguments: Value) -> (i32,
 /// Runs steps. Each is a call, which a gateway would decide about; here it goes straight to the same phone.
 pub async fn run_steps(device: Arc<dyn Device>, arguments: Value) -> Result<Outcome, ToolError> {
     StraightCalls::call_device(device, "run_steps", args(arguments)).await
+}
+
+/// The id of an element by its text.
+pub async fn id_of(phone: &dyn Device, value: &str) -> String {
+    let found = json_of(phone, "find_elements", json!({"by": "text", "value": value})).await;
+    found["elements"][0]["id"].as_str().expect("an element with that text").to_owned()
 }

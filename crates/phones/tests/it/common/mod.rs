@@ -7,13 +7,14 @@ pub mod virtual_adb;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use sinew_phones::{
     Capabilities, Foreground, Image, InstalledApp, Key, LogLine, LogQuery, LogcatLevel, Logs, Phone, PhoneDevice,
     PhoneError, PhoneIdentity, Profile, Rect, Screen, Stroke, Tree, UiNode, Work,
 };
 
-pub use calls::{call, failure, json_of, run_steps, text, text_for};
+pub use calls::{call, failure, id_of, json_of, run_steps, text, text_for};
 
 #[derive(Default)]
 pub struct Paper {
@@ -27,6 +28,8 @@ pub struct Paper {
 pub struct State {
     /// The screens in turn; a touch or a key goes to the next, the last one stays.
     pub screens: Vec<Tree>,
+    /// Makes the screen after the last one, from the number of touches so far: a list that has no end.
+    pub endless: Option<fn(usize) -> Tree>,
     pub touches: Vec<Vec<Stroke>>,
     pub keys: Vec<Key>,
     pub texts: Vec<(Option<String>, String)>,
@@ -35,6 +38,8 @@ pub struct State {
     pub foreground: Foreground,
     pub logs: Vec<LogLine>,
     pub tree_error: Option<PhoneError>,
+    /// How long it takes to read the screen.
+    pub slow_tree: Option<Duration>,
     pub capture_error: Option<PhoneError>,
     pub input_error: Option<PhoneError>,
     pub log_error: Option<PhoneError>,
@@ -70,7 +75,9 @@ impl Paper {
                 return Err(error.clone());
             }
             work(&mut state);
-            if state.screens.len() > 1 {
+            if let Some(screen) = state.endless {
+                state.screens = vec![screen(state.touches.len())];
+            } else if state.screens.len() > 1 {
                 state.screens.remove(0);
             }
             Ok(())
@@ -101,9 +108,16 @@ impl Phone for Paper {
     }
 
     fn tree(&self) -> Work<'_, Tree> {
-        self.answer(|state| match &state.tree_error {
-            Some(error) => Err(error.clone()),
-            None => Ok(state.screens.first().cloned().unwrap_or_default()),
+        Box::pin(async {
+            let pause = self.state.lock().unwrap().slow_tree;
+            if let Some(pause) = pause {
+                tokio::time::sleep(pause).await;
+            }
+            let state = self.state.lock().unwrap();
+            match &state.tree_error {
+                Some(error) => Err(error.clone()),
+                None => Ok(state.screens.first().cloned().unwrap_or_default()),
+            }
         })
     }
 
