@@ -13,6 +13,8 @@ pub struct Notification {
     pub package: String,
     pub title: Option<String>,
     pub text: Option<String>,
+    /// What an expanded card says in place of `text`.
+    pub big_text: Option<String>,
     pub actions: Vec<String>,
     /// Whether it stays until its app removes it.
     pub ongoing: bool,
@@ -46,6 +48,8 @@ fn parse(text: &str) -> Vec<Notification> {
                 notification.title = value_of(value, &mut lines);
             } else if let Some(value) = line.strip_prefix("android.text=") {
                 notification.text = value_of(value, &mut lines);
+            } else if let Some(value) = line.strip_prefix("android.bigText=") {
+                notification.big_text = value_of(value, &mut lines);
             } else if let Some(title) = action(line)
                 && notification.actions.len() < MAX_ACTIONS
             {
@@ -117,6 +121,8 @@ mod tests {
           android.text=SpannableString (Dinner
 at eight?)
           android.progress=Integer (0)
+          android.bigText=String (Dinner
+at eight (or nine)?)
       }
     NotificationRecord(0x01: pkg=com.music user=UserHandle{0} id=1 tag=null importance=2 key=0|com.music|1|null|10103: Notification(channel=play flags=0x2 color=0x0 vis=PUBLIC))
       extras={
@@ -133,6 +139,7 @@ at eight?)
         assert_eq!((first.key.as_str(), first.package.as_str()), ("0|com.chat|2|null|10102", "com.chat"));
         assert_eq!(first.title.as_deref(), Some("Zoë (2)"));
         assert_eq!(first.text.as_deref(), Some("Dinner\nat eight?"));
+        assert_eq!(first.big_text.as_deref(), Some("Dinner\nat eight (or nine)?"));
         assert_eq!(first.actions, ["Reply", "Mark as \"read\""]);
         assert!(!first.ongoing && all[1].ongoing);
         assert_eq!((&all[1].title, &all[1].text), (&None, &None));

@@ -44,7 +44,9 @@ pub(super) async fn list(on: &Operator<'_>, args: &Args) -> Result<Outcome, Tool
 
 fn entry(one: &Notification) -> Value {
     let mut entry = json!({"key": one.key, "package": one.package});
-    for (name, text) in [("title", &one.title), ("text", &one.text)] {
+    // The long text says what the short one says.
+    let text = one.big_text.as_ref().or(one.text.as_ref());
+    for (name, text) in [("title", one.title.as_ref()), ("text", text)] {
         if let Some(text) = text {
             entry[name] = json!(text);
         }
@@ -95,7 +97,8 @@ fn find(all: &[Notification], wanted: &str) -> Result<Notification, ToolError> {
     }
     let part = wanted.to_lowercase();
     let says = |text: &Option<String>| text.as_ref().is_some_and(|text| text.to_lowercase().contains(&part));
-    let fitting: Vec<&Notification> = all.iter().filter(|one| says(&one.title) || says(&one.text)).collect();
+    let fits = |one: &&Notification| [&one.title, &one.text, &one.big_text].into_iter().any(says);
+    let fitting: Vec<&Notification> = all.iter().filter(fits).collect();
     match fitting[..] {
         [one] => Ok(one.clone()),
         [] => Err(missing(format!("No notification says '{wanted}'; list_notifications shows those there are"))),
@@ -210,10 +213,9 @@ fn card(tree: &Tree, one: &Notification) -> Option<usize> {
         text.is_some() && own.map(str::trim) == text.as_deref().map(str::trim) && in_shade(tree, *index)
     };
     let all = 0..tree.len();
-    let title = all
-        .clone()
-        .find(|index| says(index, &one.title))
-        .or_else(|| all.clone().find(|index| says(index, &one.text)))?;
+    // The title, or what a card without one says while it is closed or open.
+    let texts = [&one.title, &one.text, &one.big_text];
+    let title = texts.into_iter().find_map(|text| all.clone().find(|index| says(index, text)))?;
     tree.ancestors(title).find(|above| tree.node(*above).clickable || has_id(tree, *above, "expandableNotificationRow"))
 }
 
