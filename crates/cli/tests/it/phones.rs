@@ -99,6 +99,14 @@ impl Adb {
         Some(Adb { _server: Process::start(&mut server), port, home })
     }
 
+    /// What adb itself prints at this server.
+    pub fn adb(&self, arguments: &[&str]) -> std::io::Result<String> {
+        let mut command = Command::new("adb");
+        command.env_remove("ADB_SERVER_SOCKET").env("HOME", self.home.path()).stdin(Stdio::null());
+        let output = command.args(["-P", &self.port]).args(arguments).output()?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
     /// Our program, with this adb.
     pub fn sinew(&self, state: &Path) -> Command {
         let mut command = sinew(state);
@@ -108,6 +116,86 @@ impl Adb {
             .env("HOME", self.home.path());
         command
     }
+}
+
+/// A configuration that asks for no port in particular.
+const ANY_PORTS: &str = "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\nmqtt = 'off'";
+
+#[cfg(unix)]
+#[test]
+fn the_doctor_says_which_adb_there_is_and_where_the_agent_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let adb = folder.path().join("adb");
+    std::fs::write(&adb, "#!/bin/sh\necho 'Android Debug Bridge version 1.0.41'\necho 'Version 36.0.0-13206524'\n")
+        .expect("written");
+    std::fs::set_permissions(&adb, std::fs::Permissions::from_mode(0o755)).expect("set");
+    let config = folder.path().join("sinew.toml");
+    std::fs::write(&config, ANY_PORTS).expect("written");
+    let mut command = sinew(&folder.path().join("state"));
+    command.env_remove("ADB_SERVER_SOCKET").env("ANDROID_ADB_SERVER_PORT", "1").env("PATH", folder.path());
+    let checks = run(command.args(["doctor", "--output", "json", "--config"]).arg(&config)).ok().json();
+    let message = |name: &str| {
+        let check = checks["checks"].as_array()?.iter().find(|check| check["name"] == name)?;
+        check["message"].as_str().map(str::to_owned)
+    };
+    let version = message("adb").expect("a row");
+    assert_eq!(version, "36.0.0-13206524 (Android Debug Bridge version 1.0.41)");
+    assert!(message("agent").is_some_and(|agent| agent.starts_with("inside this program")), "{checks:#}");
+}
+
+/// Ends the adb server that the gateway started, also where the test fails.
+struct EndsAdb<'a>(&'a Adb);
+
+impl Drop for EndsAdb<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.adb(&["kill-server"]);
+    }
+}
+
+#[test]
+fn connected_phones_come_back_after_adb_was_killed_and_disconnected_ones_stay_away() {
+    let Some(adb) = Adb::start() else { return };
+    let _end = EndsAdb(&adb);
+    let state = tempfile::tempdir().expect("a folder");
+    let mut phones =
+        Process::start(adb.sinew(state.path()).args(["sim", "phone", "--adb", "127.0.0.1:0", "--count", "2"]));
+    let mut address = || phones.until("adb connect").split_whitespace().next_back().expect("an address").to_owned();
+    let (stays, leaves) = (address(), address());
+    assert_ne!(stays, leaves);
+    let ours = |arguments: &[&str]| run(adb.sinew(state.path()).args(arguments));
+    // The one that is disconnected later stands first, so it would be asked for first, too.
+    ours(&["phones", "connect", &leaves]).ok();
+    ours(&["phones", "connect", &stays]).ok();
+    let config = state.path().join("sinew.toml");
+    std::fs::write(&config, ANY_PORTS).expect("written");
+    let mut gateway = Process::start(adb.sinew(state.path()).args(["serve", "--config"]).arg(&config));
+    gateway.until("Ctrl-C");
+    // The time since when a phone is in a state, once that is later than another time.
+    let wait_for = |address: &str, state: &str, after: i64| {
+        let since = (0..600).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            let phones = ours(&["phones", "--output", "json"]).ok().json();
+            let of_address = |phone: &&Value| phone["attributes"]["serial"] == address;
+            let phone = phones["phones"].as_array()?.iter().find(of_address)?.clone();
+            phone["since"].as_i64().filter(|since| phone["state"] == state && *since > after)
+        });
+        since.unwrap_or_else(|| panic!("{address} is not {state}: {}", ours(&["phones"]).out))
+    };
+    let before = [wait_for(&stays, "ready", 0), wait_for(&leaves, "ready", 0)];
+
+    adb.adb(&["kill-server"]).expect("adb runs");
+    let again = wait_for(&stays, "ready", before[0]);
+    wait_for(&leaves, "ready", before[1]);
+
+    ours(&["phones", "disconnect", &leaves]).ok();
+    let left = wait_for(&leaves, "away", 0);
+    adb.adb(&["kill-server"]).expect("adb runs");
+    wait_for(&stays, "ready", again);
+    let listed = adb.adb(&["devices"]).expect("adb runs");
+    assert!(listed.contains(&stays) && !listed.contains(&leaves), "{listed}");
+    assert_eq!(wait_for(&leaves, "away", 0), left);
+    assert!(ours(&["phones", "disconnect", &leaves]).code != 0, "there is nothing to disconnect");
 }
 
 #[test]
@@ -149,7 +237,7 @@ fn virtual_phones_come_through_the_real_adb() {
     let phone = phone.expect("the phone comes by itself");
     assert_eq!(
         (&phone["id"], &phone["version"], &phone["tools"]),
-        (&json!("virtual-phone-1"), &json!("11"), &json!(12))
+        (&json!("virtual-phone-1"), &json!("11"), &json!(13))
     );
     let screen = ours(&["call", "virtual-phone-1", "open_app", "app=com.android.settings", "return=screen"]).ok().out;
     assert!(screen.contains("app com.android.settings"), "{screen}");

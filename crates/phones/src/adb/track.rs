@@ -308,13 +308,19 @@ impl Tracker {
                 continue;
             }
             missing.is_asked = true;
-            let (server, is_offline) = (self.server.clone(), state(&address).is_some());
+            let (server, remembered) = (self.server.clone(), remembered.clone());
+            let is_offline = state(&address).is_some();
             self.opening.spawn(async move {
                 if is_offline {
                     let _ = server.disconnect_phone(&address).await;
                 }
-                if let Err(error) = server.connect_phone(&address).await {
-                    tracing::debug!(phone = %address, %error, "a network phone is not reachable");
+                match server.connect_phone(&address).await {
+                    Err(error) => tracing::debug!(phone = %address, %error, "a network phone is not reachable"),
+                    // Connecting takes a while, and somebody disconnected it in between.
+                    Ok(_) if !remembered.addresses().contains(&address) => {
+                        let _ = server.disconnect_phone(&address).await;
+                    }
+                    Ok(_) => {}
                 }
                 TrackEvent::Asked(address)
             });
@@ -444,14 +450,16 @@ impl Tracker {
         let server = self.server.clone();
         self.opening.spawn(async move {
             let mut pause = Duration::from_secs(2);
-            for _ in 0..6 {
+            for attempt in 0..6 {
                 tokio::time::sleep(pause).await;
                 pause *= 2;
-                let state = server.query(&format!("host-serial:{serial}:get-state")).await;
-                if state.is_ok_and(|state| state != "offline") {
-                    break;
+                match server.query(&format!("host-serial:{serial}:get-state")).await {
+                    Ok(state) if state != "offline" => break,
+                    Ok(_) => drop(server.disconnect_phone(&serial).await),
+                    // Somebody disconnected it. Later the list lacks it because of us.
+                    Err(AdbError::Refused(why)) if attempt == 0 && why.contains("not found") => break,
+                    Err(_) => {}
                 }
-                let _ = server.disconnect_phone(&serial).await;
                 if server.connect_phone(&serial).await.is_ok() {
                     break;
                 }

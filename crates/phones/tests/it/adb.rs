@@ -50,6 +50,9 @@ async fn adb(replies: &'static [Reply]) -> Adb {
     Adb { server, commands, list, asked }
 }
 
+/// Is connected to when the list of phones changes next.
+const SLOW: &str = "10.0.0.9:5555";
+
 async fn request(stream: &mut TcpStream) -> Option<String> {
     let mut digits = [0; 4];
     stream.read_exact(&mut digits).await.ok()?;
@@ -105,15 +108,20 @@ async fn serve(
             }
             connect if connect.starts_with("host:connect:") => {
                 commands.lock().ok()?.push(connect.to_owned());
+                if connect.ends_with(SLOW) {
+                    list.changed().await.ok()?;
+                }
                 stream.write_all(b"OKAY").await.ok()?;
                 return block(&mut stream, "connected to it").await;
             }
             "host:devices-l" => {
+                commands.lock().ok()?.push(request);
                 let answer = *asked.lock().ok()?;
                 stream.write_all(if answer.is_some() { b"OKAY" } else { b"FAIL" }).await.ok()?;
                 return block(&mut stream, answer.unwrap_or("unknown host service")).await;
             }
             other => {
+                commands.lock().ok()?.push(other.to_owned());
                 stream.write_all(b"FAIL").await.ok()?;
                 return block(&mut stream, &format!("device '{other}' not found")).await;
             }
@@ -325,6 +333,57 @@ async fn a_phone_that_is_being_connected_is_announced_when_it_has_settled() {
     let both = "P1 device model:Pixel_8 transport_id:1\nP2 device model:Pixel_9 transport_id:2\n";
     adb.list.send(both).unwrap();
     assert_eq!(events.recv().await.unwrap(), "phone:P2 joined: silent", "it was never said to be offline");
+    shutdown.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_phone_that_somebody_disconnects_while_it_is_offline_is_not_connected_again() {
+    let adb = adb(&[WHO, SIZE]).await;
+    adb.list.send("10.0.0.2:5555 offline model:Pixel_8 transport_id:1\n").unwrap();
+    let (announce, mut events) = told();
+    let shutdown = CancellationToken::new();
+    let running =
+        tokio::spawn(adb::run(adb.server.clone(), adb::PhoneOptions::shell(Profile::Full), announce, shutdown.clone()));
+    assert_eq!(events.recv().await.unwrap(), "phone:10.0.0.2:5555 joined: offline");
+    *adb.asked.lock().unwrap() = Some("");
+    adb.list.send("").unwrap();
+    assert!(events.recv().await.unwrap().starts_with("phone:10.0.0.2:5555 left"));
+    // The look before it would be connected, and then a round of the tracker.
+    let after_look = || {
+        let commands = adb.commands.lock().unwrap().clone();
+        let look = commands.iter().position(|command| command == "host-serial:10.0.0.2:5555:get-state")?;
+        Some(commands[look + 1..].to_vec())
+    };
+    while !after_look().is_some_and(|later| later.iter().any(|command| command == "host:devices-l")) {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let commands = adb.commands.lock().unwrap().clone();
+    assert!(!commands.iter().any(|command| command.contains("connect")), "{commands:?}");
+    shutdown.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_phone_that_is_disconnected_while_it_is_connected_again_does_not_stay() {
+    let state = tempfile::tempdir().unwrap();
+    let remembered = adb::NetworkPhones::in_state(state.path());
+    remembered.add(SLOW).unwrap();
+    let adb = adb(&[WHO, SIZE]).await;
+    *adb.asked.lock().unwrap() = Some("P1 device model:Pixel_8 transport_id:1\n");
+    let offer = adb::PhoneOptions { remembered: Some(remembered.clone()), ..adb::PhoneOptions::shell(Profile::Full) };
+    let (announce, _events) = told();
+    let shutdown = CancellationToken::new();
+    let running = tokio::spawn(adb::run(adb.server.clone(), offer, announce, shutdown.clone()));
+    let asked = async |request: &str| {
+        while !adb.commands.lock().unwrap().iter().any(|command| command == request) {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    asked("host:connect:10.0.0.9:5555").await;
+    remembered.remove(SLOW).unwrap();
+    adb.list.send("P1 device model:Pixel_8 transport_id:1\n").unwrap();
+    asked("host:disconnect:10.0.0.9:5555").await;
     shutdown.cancel();
     running.await.unwrap();
 }

@@ -1,6 +1,7 @@
 //! `sinew doctor`: what is wrong, and how to fix it.
 
 mod cluster;
+mod phones;
 mod start;
 
 use std::fs;
@@ -12,16 +13,13 @@ use serde_json::{Value, json};
 use sinew_api::{DeviceSummary, Devices};
 use sinew_boards::Pictures;
 use sinew_boards::relay::VoiceServer;
-use sinew_compose::android::AgentSetting;
 use sinew_compose::board_listeners::{guess_host, ota_url};
 use sinew_compose::brokers::BrokerConfig;
 use sinew_compose::config::{EndpointConfig, GatewayConfig};
 use sinew_compose::relay::{RelayConfig, is_meant};
 use sinew_compose::state::{self, LastStart, LocalGateway, StartedBy};
 use sinew_front::dialout::{self, EndpointAddress};
-use sinew_phones::agent::{AGENT_FILE, CompanionError};
 
-use super::companion;
 use crate::args::{DoctorArgs, ReachArgs};
 use crate::client::GatewayTarget;
 use crate::error::{CliError, CliErrorKind};
@@ -77,8 +75,8 @@ pub async fn run(args: DoctorArgs, printer: Printer) -> Result<(), CliError> {
         }
         checks.extend(known.iter().flat_map(|known| relayed_names(&config.relay, &known.devices)));
     }
-    checks.push(adb().await);
-    checks.extend(companions().await);
+    checks.push(phones::adb().await);
+    checks.extend(phones::companions().await);
     finish(checks, printer)
 }
 
@@ -105,7 +103,7 @@ async fn configured(
     }
     checks.extend(voice_server(config).await);
     checks.extend(vision(config).await);
-    checks.push(agent(&config.phones.agent));
+    checks.push(phones::agent(&config.phones.agent));
     checks
 }
 
@@ -442,67 +440,6 @@ async fn vision(config: &GatewayConfig) -> Option<DoctorCheck> {
             DoctorCheck::problem(NAME, why, remedy)
         }
     })
-}
-
-async fn adb() -> DoctorCheck {
-    const NAME: &str = "adb";
-    match tokio::process::Command::new("adb").arg("version").output().await {
-        Ok(output) if output.status.success() => {
-            DoctorCheck::ok(NAME, adb_version(&String::from_utf8_lossy(&output.stdout)))
-        }
-        _ => DoctorCheck::note(NAME, "not found; only phones need it", "install it, for example with: apt install adb"),
-    }
-}
-
-/// adb prints the version of its protocol first, the same for years, and its own in the second line.
-fn adb_version(text: &str) -> String {
-    let mut lines = text.lines();
-    let protocol = lines.next().unwrap_or_default();
-    match lines.next().and_then(|line| line.trim().strip_prefix("Version ")) {
-        Some(version) => format!("{version} ({protocol})"),
-        None => protocol.to_owned(),
-    }
-}
-
-/// The part that runs on phones.
-fn agent(setting: &AgentSetting) -> DoctorCheck {
-    const NAME: &str = "agent";
-    match setting {
-        AgentSetting::Switch(true) => {
-            DoctorCheck::ok(NAME, "inside this program; phones get it when it is needed".to_owned())
-        }
-        AgentSetting::Switch(false) => DoctorCheck::ok(NAME, "switched off in the configuration".to_owned()),
-        AgentSetting::Folder(folder) => {
-            let file = folder.join(AGENT_FILE);
-            match file.is_file() {
-                true => DoctorCheck::ok(NAME, format!("{}; phones get it when it is needed", file.display())),
-                false => DoctorCheck::note(
-                    NAME,
-                    format!("{} is missing: phones have no multi-touch and no clipboard", file.display()),
-                    "build it with android/build, or set `agent = true` under [phones] for the one inside this program",
-                ),
-            }
-        }
-    }
-}
-
-/// The companion app on the phones that adb has ready.
-async fn companions() -> Vec<DoctorCheck> {
-    const NAME: &str = "companion";
-    let check = |(serial, about): (String, Result<String, CompanionError>)| match about {
-        Ok(version) => DoctorCheck::ok(NAME, format!("version {version} on {serial}")),
-        Err(CompanionError::Absent(_)) => DoctorCheck::note(
-            NAME,
-            format!("not on {serial}; only tools of apps that answer as activities do need it"),
-            format!("sinew phones install-companion {serial}"),
-        ),
-        Err(error) => DoctorCheck::note(
-            NAME,
-            format!("on {serial}: {error}"),
-            format!("adb -s {serial} shell pm path sinew.companion shows whether it is there"),
-        ),
-    };
-    companion::survey().await.into_iter().map(check).collect()
 }
 
 #[cfg(test)]
