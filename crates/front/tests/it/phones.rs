@@ -60,6 +60,25 @@ async fn the_rest_interface_lists_exactly_the_reference_and_mcp_lists_everything
 }
 
 #[tokio::test]
+async fn the_reference_is_listed_in_full_also_after_a_restart() {
+    let state = tempfile::tempdir().unwrap();
+    let server = TestServer::in_state(state.path()).await;
+    join(&server, "one");
+    let before = listed(&server.client()).await;
+    server.stop().await;
+    server.gateway.close().await;
+    drop(server);
+    // The phone has not connected again yet.
+    let server = TestServer::in_state(state.path()).await;
+    let after = listed(&server.client()).await;
+    for reference in reference_tools() {
+        let expected = json!({"name": reference.name, "description": reference.description, "inputSchema": *reference.input_schema});
+        assert_eq!(named(&after, &reference.name), expected);
+    }
+    assert_eq!(after, before);
+}
+
+#[tokio::test]
 async fn with_two_phones_the_reference_gains_only_the_device_argument() {
     let server = TestServer::new().await;
     let client = server.client();

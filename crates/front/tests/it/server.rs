@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -170,22 +171,36 @@ pub struct TestServer {
     task: Mutex<Option<JoinHandle<std::io::Result<()>>>>,
 }
 
+fn gateway(state: Option<&Path>) -> Gateway {
+    let state_dir = state.map(Path::to_owned);
+    Gateway::open(sinew_gateway::Settings { state_dir, ..sinew_gateway::Settings::default() }).unwrap()
+}
+
 impl TestServer {
     pub async fn new() -> TestServer {
         TestServer::with(FrontSettings::default(), None).await
     }
 
     pub async fn with(settings: FrontSettings, tls: Option<TlsIdentity>) -> TestServer {
-        TestServer::open(settings, tls, None).await
+        TestServer::open(gateway(None), settings, tls, None).await
+    }
+
+    /// A server with the gateway of a state directory, as before if there was one.
+    pub async fn in_state(state: &Path) -> TestServer {
+        TestServer::open(gateway(Some(state)), FrontSettings::default(), None, None).await
     }
 
     /// A server at which clients sign in.
     pub async fn with_sign_in(oauth: OAuthSettings) -> TestServer {
-        TestServer::open(FrontSettings::default(), None, Some(oauth)).await
+        TestServer::open(gateway(None), FrontSettings::default(), None, Some(oauth)).await
     }
 
-    async fn open(settings: FrontSettings, tls: Option<TlsIdentity>, oauth: Option<OAuthSettings>) -> TestServer {
-        let gateway = Gateway::open(sinew_gateway::Settings::default()).unwrap();
+    async fn open(
+        gateway: Gateway,
+        settings: FrontSettings,
+        tls: Option<TlsIdentity>,
+        oauth: Option<OAuthSettings>,
+    ) -> TestServer {
         let (signal, signals) = mpsc::unbounded_channel();
         let lamp = FakeDevice::new("lamp", tools(), signal.clone());
         gateway.apply(DeviceEvent::Joined(lamp.clone()));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
@@ -174,6 +174,33 @@ async fn failures_read_as_on_a_phone() {
     assert!(bench.shell("uiautomator dump").await.contains("null root node"));
     assert!(bench.shell("dumpsys power | grep mWakefulness=").await.contains("Asleep"));
     assert!(bench.shell("no-such-tool").await.contains("no-such-tool: not found"));
+    bench.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_framebuffer_is_the_screen_with_its_header() {
+    let Some(bench) = ConnectedPhone::open(Android::V15).await else { return };
+    let transport = sinew_phones::adb::AdbServer::tcp("127.0.0.1", bench.port).transport(bench.serial.as_str(), true);
+    let mut answer = Vec::new();
+    transport.open("framebuffer:").await.unwrap().read_to_end(&mut answer).await.unwrap();
+    let (header, pixels) = answer.split_at(13 * 4);
+    let header: Vec<u32> = header.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+    let size = 1080 * 2400 * 4;
+    // Version, depth, size, width, height; then offset and length of red, blue, green and alpha.
+    assert_eq!(header, [1, 32, size, 1080, 2400, 0, 8, 16, 8, 8, 8, 24, 8]);
+    assert!(pixels == bench.phone.handset.with(|machine| machine.paint()).bytes(), "{} bytes", pixels.len());
+    bench.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn adb_is_told_that_the_phone_listens_at_a_port() {
+    let Some(bench) = ConnectedPhone::open(Android::V13).await else { return };
+    let (out, err, code) = bench.adb(&["-s", &bench.serial, "tcpip", "5555"]).await;
+    assert_eq!((out.as_str(), err.as_str(), code), ("restarting in TCP mode port: 5555\n", "", 0));
+    let (out, err, _) = bench.adb(&["-s", &bench.serial, "tcpip", "0"]).await;
+    assert!((out.clone() + &err).contains("invalid port"), "{out}{err}");
+    // The phone is where it was: it serves all connections at one address.
+    assert_eq!(bench.shell("echo here").await, "here\n");
     bench.close().await;
 }
 
