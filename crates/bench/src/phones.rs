@@ -148,8 +148,8 @@ fn lists(report: &mut Report) -> Result<(), Error> {
     let of_reference: Vec<&Tool> = full.iter().filter(|tool| reference.contains(&tool.name)).collect();
     let [full, compact] = [&full, &compact].map(|tools| tools.iter().collect::<Vec<_>>());
     for (key, label, tools, most) in [
-        ("phone_reference_bytes", "phone: the reference's 29 tools at /mcp", of_reference, 12.0 * 1024.0),
-        ("phone_list_bytes", "phone: all tools at /mcp", full, 18.0 * 1024.0),
+        ("phone_reference_bytes", "phone: the reference's 29 tools at /mcp", of_reference, 15_000.0),
+        ("phone_list_bytes", "phone: all tools at /mcp", full, 18_000.0),
         ("phone_compact_bytes", "phone: the compact profile at /mcp", compact, 5.0 * 1024.0),
     ] {
         report.push(Figure::at_most(key, label, size(&tools), "bytes", most));

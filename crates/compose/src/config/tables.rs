@@ -77,7 +77,7 @@ sinew_tool::settings! {
     pub struct PhonesConfig {
         /// Whether phones are offered.
         pub enabled: bool = true;
-        /// Which tools: `full`, `compact` with the dozen that matter most, or `tester` with those that change apps too.
+        /// Which tools: `full`, `compact` with those that matter most, or `tester` with those that change apps too.
         pub profile: Profile = Profile::Full;
         /// The part of Sinew that runs on the phone: `true` for the one inside the program, `false`, or a folder with an
         /// `agent.jar` that `android/build` made (relative to the file).

@@ -9,7 +9,7 @@ use super::table;
 /// How much of the phone's tools a client is offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Profile {
-    /// A dozen tools that do most of the work, for models with a small context.
+    /// The tools that do most of the work, for models with a small context.
     Compact,
     #[default]
     Full,

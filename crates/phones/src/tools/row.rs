@@ -250,7 +250,8 @@ impl ToolRow {
         if self.runs_steps() {
             tool.steps = StepSource::Argument(STEPS.to_owned());
         }
-        if let Some(answer) = self.answer {
+        // What an answer holds stands in it; for a small context it is not said beforehand too.
+        if let Some(answer) = self.answer.filter(|_| profile != Profile::Compact) {
             let members = answer();
             let required: Vec<&String> = members.as_object().into_iter().flat_map(Map::keys).collect();
             tool = tool.with_output_schema(json!({"type": "object", "properties": members, "required": required}));

@@ -3,13 +3,11 @@
 use std::fmt::Write;
 
 use sinew_phones::{Profile, reference_tools, tools};
-use sinew_tool::{Effect, Tool, Value};
+use sinew_tool::{Effect, Tool, Value, portable};
 
 fn page() -> String {
     let (full, compact, all) = (tools(Profile::Full), tools(Profile::Compact), tools(Profile::Tester));
     let reference = reference_tools();
-    let bytes =
-        |tools: &mut dyn Iterator<Item = &Tool>| tools.map(|tool| tool.to_json().to_string().len() + 1).sum::<usize>();
     let mut page = String::from(
         "# The tools\n\n\
          Printed from the code. Each tool is specified in full on a page of its own kind: \
@@ -19,18 +17,19 @@ fn page() -> String {
          gateway's [built-in tools](built-in.md). What each way to a phone can do is in [phones.md](../phones.md).\n\n\
          ## Phone tools\n\n",
     );
-    let of_reference = bytes(&mut full.iter().filter(|tool| reference.iter().any(|known| known.name == tool.name)));
+    let of_reference =
+        bytes_at_mcp(&mut full.iter().filter(|tool| reference.iter().any(|known| known.name == tool.name)));
     let _ = writeln!(
         page,
-        "{} tools, {} bytes as a tool list; the {} of the remote-control reference take {}, the compact profile's {} take {}, the tester's {} take {}.\n",
+        "{} tools, {} bytes as a tool list at `/mcp`, where each also has the argument `device`; the {} of the remote-control reference take {}, the compact profile's {} take {}, the tester's {} take {}.\n",
         full.len(),
-        bytes(&mut full.iter()),
+        bytes_at_mcp(&mut full.iter()),
         reference.len(),
         of_reference,
         compact.len(),
-        bytes(&mut compact.iter()),
+        bytes_at_mcp(&mut compact.iter()),
         all.len(),
-        bytes(&mut all.iter()),
+        bytes_at_mcp(&mut all.iter()),
     );
     page.push_str("An argument in **bold** is required, one in *italics* is Sinew's own: accepted at every endpoint, listed at `/mcp` only.\n\n");
     page.push_str("| tool | says | arguments | in | effect |\n|---|---|---|---|---|\n");
@@ -60,6 +59,20 @@ fn page() -> String {
     page
 }
 
+/// The bytes of a list as MCP clients get it: in portable schemas, and with the argument that names the phone.
+fn bytes_at_mcp(tools: &mut dyn Iterator<Item = &Tool>) -> usize {
+    const DEVICE: &str = r#""device":{"type":"string"},"#;
+    let portable = |tool: &Tool| {
+        let mut listed = tool.to_json();
+        listed["inputSchema"] = portable::input(&tool.input_schema).schema;
+        if let Some(output) = &tool.output_schema {
+            listed["outputSchema"] = portable::output(output).schema;
+        }
+        listed.to_string().len() + DEVICE.len() + 1
+    };
+    tools.map(portable).sum()
+}
+
 fn arguments<'a>(
     tool: &Tool,
     known: Option<&Tool>,
@@ -78,6 +91,20 @@ fn arguments<'a>(
         }
     });
     shown.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn the_readme_says_how_large_the_lists_are() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let (full, compact) = (tools(Profile::Full), tools(Profile::Compact));
+    let kilobytes = |tools: &sinew_tool::Toolset| bytes_at_mcp(&mut tools.iter()) as f64 / 1000.0;
+    for sentence in [
+        format!("{:.1} KB for {} tools, {:.1} KB compact", kilobytes(&full), full.len(), kilobytes(&compact)),
+        format!("A phone has {} tools, including the {} of the", full.len(), reference_tools().len()),
+        format!("offers {} of them", compact.len()),
+    ] {
+        assert!(readme.contains(&sentence), "README.md should say: {sentence}");
+    }
 }
 
 #[test]

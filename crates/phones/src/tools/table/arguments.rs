@@ -68,7 +68,7 @@ pub const MAX_SIDE: ToolArgument = ToolArgument::new(
     "Scale the picture down until no side is longer than this many pixels.",
     "768",
 )
-.hint("longest side in pixels");
+.hint("pixels");
 pub const GRAYSCALE: ToolArgument =
     ToolArgument::new("grayscale", boolean, "Whether to leave out the colours, which saves bytes.", "false")
         .not_compact();
@@ -115,7 +115,7 @@ pub const TEXT: ToolArgument =
     ToolArgument::new("text", string, "The text the field holds afterwards, in any script.", "\"Grüße\"").required();
 pub const SELECTOR: ToolArgument = ToolArgument::new(
     "selector",
-    || members(json!({"text": string(), "description": string(), "id": string(), "class": string()})),
+    || members(json!({"text": string(), "description": string(), "id": string()})),
     "What the element is: `text`, `description`, `id`, `class` (all that are given hold; `exact` for whole texts), and `near`, `below` or `inside` another selector. Where something is done to it, it must fit one element only.",
     r#"{"class": "Switch", "near": {"text": "Wi-Fi"}}"#,
 )

@@ -16,7 +16,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
     rows: &[
         ToolRow {
             name: "find_elements",
-            description: "Find elements by part of a property (all of it with exact_match), also off the screen. Answers ids, bounds and states.",
+            description: "Find elements by part of a property, also off the screen. Answers ids and states.",
             arguments: &[
                 SELECTOR,
                 BY,
@@ -80,7 +80,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "long_click_element",
-            description: "Click an element and hold: opens its menu or starts a selection.",
+            description: "Hold an element: opens its menu or starts a selection.",
             arguments: &[ELEMENT, SELECTOR, BY, VALUE],
             answer: None,
             impact: ToolImpact::Acts,
@@ -127,7 +127,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "scroll_to_element",
-            description: "Scroll until an element is visible; searches lists to both ends for one not seen yet. Answers its id.",
+            description: "Scroll until an element is visible; searches the list to both ends.",
             arguments: &[ELEMENT, SELECTOR, BY, VALUE],
             answer: None,
             impact: ToolImpact::Navigates,

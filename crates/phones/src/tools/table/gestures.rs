@@ -16,7 +16,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
     rows: &[
         ToolRow {
             name: "pinch",
-            description: "Zoom with two fingers around a point, in maps and pictures: scale 2 zooms in, 0.5 zooms out.",
+            description: "Zoom with two fingers around a point: scale 2 zooms in, 0.5 zooms out.",
             arguments: &[
                 ToolArgument::new("center_x", number, "The middle between the fingers: pixels from the left.", "540")
                     .required(),
@@ -59,7 +59,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "custom_gesture",
-            description: "Move fingers along paths, one list of points a finger; time in ms from the start, increasing. For drawing, patterns and games.",
+            description: "Move fingers along paths, a list of points each; time in ms from the start. For drawing, patterns and games.",
             arguments: &[ToolArgument::new(
                 "paths",
                 || {

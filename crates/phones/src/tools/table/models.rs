@@ -51,7 +51,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         ToolRow {
             name: "get_element",
             description: "One element in full: its text and those inside it, bounds, states, ids and actions. For labels that get_screen cut (+N).",
-            arguments: &[ELEMENT, SELECTOR, BY, VALUE, MAX_BYTES],
+            arguments: &[ELEMENT, SELECTOR.not_compact(), BY, VALUE, MAX_BYTES.not_compact()],
             answer: Some(|| {
                 json!({
                     "id": string(),
@@ -63,7 +63,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 })
             }),
             impact: ToolImpact::Reads,
-            profile: Profile::Full,
+            profile: Profile::Compact,
             reference: None,
             run: run!(get_element::get_element),
             page: ToolDocPage {
@@ -241,7 +241,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Installed apps that can be opened, with their packages.",
             arguments: &[
                 ToolArgument::new("query", string, "Only apps whose name or package contains this.", "\"note\""),
-                MAX_BYTES.not_compact(),
+                MAX_BYTES.only_tester(),
             ],
             answer: Some(|| json!({"apps": objects()})),
             impact: ToolImpact::Reads,
@@ -275,7 +275,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "close_app",
-            description: "Stop an app by name or package, as the system settings would; what it has not saved is lost.",
+            description: "Stop an app by name or package; what it has not saved is lost.",
             arguments: &[APP],
             answer: None,
             impact: ToolImpact::Destroys,
@@ -292,7 +292,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "open_url",
-            description: "Open a link (https:, tel:, geo:, an app's own) with whatever app the phone has for it.",
+            description: "Open a link (https:, tel:, geo:, an app's own) in the app the phone has for it.",
             arguments: &[ToolArgument::new(
                 "url",
                 string,

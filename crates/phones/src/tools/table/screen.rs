@@ -16,7 +16,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
     rows: &[
         ToolRow {
             name: "get_accessibility_tree",
-            description: "The whole UI tree as JSON, for programs; get_screen says the same in a few lines.",
+            description: "The UI tree as JSON, for programs; get_screen says the same in a few lines.",
             arguments: &[MAX_BYTES],
             answer: Some(|| json!({"nodes": objects()})),
             impact: ToolImpact::Reads,
@@ -37,8 +37,8 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "capture_screenshot",
-            description: "Take a picture of the screen (JPEG), for images, maps and games; get_screen reads texts and states more cheaply and exactly.",
-            arguments: &[QUALITY, MAX_SIDE, GRAYSCALE],
+            description: "A JPEG of the screen, for images, maps and games; for texts get_screen is exact and cheaper.",
+            arguments: &[QUALITY, MAX_SIDE, GRAYSCALE.only_tester()],
             answer: None,
             impact: ToolImpact::Reads,
             profile: Profile::Full,
@@ -79,7 +79,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "get_screen_info",
-            description: "Screen size in pixels, density and orientation; says when it is off or locked.",
+            description: "Screen size in pixels, density, orientation; says if it is off or locked.",
             arguments: &[],
             answer: Some(|| {
                 json!({

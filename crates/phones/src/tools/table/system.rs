@@ -40,7 +40,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
     rows: &[
         button(
             "press_back",
-            "Press Back: closes the keyboard or a dialog, or returns to the previous screen.",
+            "Press Back: closes the keyboard, a dialog or the current screen.",
             "Presses the back button (global accessibility action).",
             |on, _| Box::pin(system::press(on, Key::Back, "Back button press")),
             ("No", "each call goes one more step back."),
@@ -67,7 +67,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         ),
         button(
             "open_notifications",
-            "Pull down the notification shade; read it with get_screen.",
+            "Open the notification shade; read it with get_screen.",
             "Pulls down the notification shade.",
             |on, _| Box::pin(system::press(on, Key::Notifications, "Open notifications")),
             ("Yes", "a shade that is open stays open."),
@@ -85,7 +85,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         ),
         ToolRow {
             name: "get_device_logs",
-            description: "The latest lines of the phone's log (logcat), by time, tag, level or app: for finding out why an app fails.",
+            description: "The phone's latest log lines (logcat), by time, tag, level or app: shows why an app fails.",
             arguments: &[
                 ToolArgument::new(
                     "last_lines",

@@ -16,7 +16,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
     rows: &[
         ToolRow {
             name: "input_text",
-            description: "Replace the text of the focused field, or of the one named, or append to it. Any script; \\n starts a line. Does not submit: press_key ENTER does.",
+            description: "Replace the text of the focused field or the one named, or append. Any script; \\n starts a line. press_key ENTER submits.",
             arguments: &[
                 ELEMENT,
                 SELECTOR,
@@ -75,7 +75,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "press_key",
-            description: "Press a key: ENTER (submits), DEL, TAB, BACK, HOME, UP, DOWN, PASTE, WAKEUP (wakes the phone); an unknown one lists all.",
+            description: "Press a key: ENTER (submits), DEL, TAB, BACK, HOME, UP, DOWN, PASTE, WAKEUP; an unknown one lists all.",
             arguments: &[ToolArgument::new("key", string, "The key by its name, in any case.", "\"ENTER\"").required()],
             answer: None,
             impact: ToolImpact::Acts,

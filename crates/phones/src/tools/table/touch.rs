@@ -16,7 +16,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
     rows: &[
         ToolRow {
             name: "tap",
-            description: "Tap at a point. Prefer click_element for anything get_screen lists.",
+            description: "Tap at a point. Prefer click_element for what get_screen lists.",
             arguments: &[X, Y],
             answer: None,
             impact: ToolImpact::Acts,
@@ -37,7 +37,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "long_press",
-            description: "Hold a finger at a point: opens context menus. Prefer long_click_element for anything get_screen lists.",
+            description: "Hold a finger at a point: opens menus. Prefer long_click_element for what get_screen lists.",
             arguments: &[X, Y, LONG_DURATION],
             answer: None,
             impact: ToolImpact::Acts,
@@ -116,7 +116,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "scroll",
-            description: "Show what lies in a direction: down shows what is below. Scrolls the screen, or the list named by element_id.",
+            description: "Show what lies in a direction: down shows what is below. Scrolls the screen, or the list element_id.",
             arguments: &[
                 ToolArgument::new(
                     "direction",

@@ -18,8 +18,8 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
     rows: &[
         ToolRow {
             name: "get_clipboard",
-            description: "The text that was copied last on the phone, or null.",
-            arguments: &[MAX_BYTES],
+            description: "The text copied last on the phone, or null.",
+            arguments: &[MAX_BYTES.only_tester()],
             answer: Some(|| json!({"text": {"type": ["string", "null"]}})),
             impact: ToolImpact::Reads,
             profile: Profile::Full,
@@ -92,7 +92,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "wait_for_idle",
-            description: "Wait until the screen stops changing; fails when the time is up. `settle` and `return` do this after an action.",
+            description: "Wait until the screen stops changing; fails when the time is up.",
             arguments: &[ToolArgument::new("timeout", || json!({"type": "integer", "default": 3000}), TIMEOUT, "3000")
                 .hint("ms")],
             answer: Some(|| json!({"message": string(), "elapsedMs": integer()})),
