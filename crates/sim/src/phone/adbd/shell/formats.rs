@@ -31,14 +31,18 @@ const fn row(line: &'static str, holds: &'static str, source: AnswerSource) -> C
     CommandFormat { line, holds, source }
 }
 
-const FOCUS: AnswerSource = Recorded("focus lines of python-androidtv, appium-adb, uiautomator2 and auto-mobile");
+const FOCUS: AnswerSource = Recorded(
+    "lines in python-androidtv (tests/test_constants.py), appium-adb (test/unit/apk-utils.spec.ts), openatx/uiautomator2#952 and kaeawc/auto-mobile#6078",
+);
+/// Answers of Android's own classes, in `android/recorded`.
+const CLASSES: AnswerSource = Recorded("Android's own shell commands, 12 to 16 (android/recorded)");
 
 /// Every command, most used first.
 pub const FORMATS: &[CommandFormat] = &[
     row(
         "uiautomator dump /dev/tty",
         "UI hierchary dumped to: /dev/tty",
-        Described("AOSP DumpCommand; dumps of AndroidViewClient"),
+        Described("AOSP DumpCommand; dumps in dtmilano/AndroidViewClient (tests/comm/dtmilano/android/mocks.py)"),
     ),
     row("uiautomator dump", "UI hierchary dumped to: /sdcard/window_dump.xml", Described("AOSP DumpCommand")),
     row("uiautomator help", "Usage: uiautomator", Assumed),
@@ -54,8 +58,8 @@ pub const FORMATS: &[CommandFormat] = &[
     row("dumpsys window displays", "cur=1080x2400", Assumed),
     row("dumpsys activity activities | grep ResumedActivity", "ResumedActivity", FOCUS),
     row("dumpsys activity top", "ACTIVITY ", Assumed),
-    row("dumpsys activity recents", "RECENT TASKS", Recorded("adb-enhanced, Android 8; later ones assumed")),
-    row("dumpsys input", "orientation=0", Recorded("a tablet of a scrcpy user; Android 9 assumed")),
+    row("dumpsys activity recents", "RECENT TASKS", Recorded("ashishb/adb-enhanced#4, Android 8; later ones assumed")),
+    row("dumpsys input", "orientation=0", Recorded("dumpsys_input.txt in Jseca666/scrcpy; Android 9 assumed")),
     row("dumpsys display", "orientation=0", Described("patterns of mobile-mcp and adbutils")),
     row("dumpsys power", "mWakefulness=Awake", Assumed),
     row("svc power stayon true; dumpsys power | grep mStayOn", "mStayOn=true", Assumed),
@@ -87,7 +91,10 @@ pub const FORMATS: &[CommandFormat] = &[
     row("input swipe 5 5 5 5 600; echo $?", "0", Described("AOSP InputShellCommand")),
     row("input text 'gr\u{fc}n'", "Attempt to get length of null array", Described("AOSP sendText")),
     row("input keyevent KEYCODE_BACK; echo $?", "0", Described("AOSP InputShellCommand")),
-    row("input nonsense", "Unknown command: nonsense", Described("AOSP InputShellCommand")),
+    row("input nonsense", "Unknown command: nonsense", CLASSES),
+    row("wm nonsense", "Unknown command: nonsense", CLASSES),
+    row("am force-stop", "Argument expected after", CLASSES),
+    row("pm path", "Argument expected after", CLASSES),
     row("logcat -d -t 1", "--------- beginning of main", Assumed),
     row("logcat -d -v brief", "I/SystemServer( 1203): ", Described("patterns of adbutils")),
     row("am start -W -n com.android.settings/.Settings", "Complete", Assumed),
