@@ -78,9 +78,9 @@ impl ItemLabel {
         self.text.is_empty()
     }
 
-    /// Both, unless the second adds nothing.
+    /// Both, unless one of them says all that the other does.
     pub fn and(mut self, more: &ItemLabel) -> ItemLabel {
-        if self.is_empty() {
+        if self.is_empty() || more.covers(&self) {
             return more.clone();
         }
         if more.is_empty() || self.covers(more) {
@@ -99,7 +99,7 @@ impl ItemLabel {
 
     /// Whether everything that `other` says is said here too, whatever the case and the punctuation: the same words in a
     /// row. What has no words, such as "+", is covered by the same text alone.
-    fn covers(&self, other: &ItemLabel) -> bool {
+    pub fn covers(&self, other: &ItemLabel) -> bool {
         if self.is_empty() || other.is_empty() {
             return false;
         }

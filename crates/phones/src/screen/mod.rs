@@ -57,7 +57,14 @@ pub enum ItemKind {
 impl ScreenView {
     pub fn of(tree: &Tree) -> ScreenView {
         let visible = tree.all_visible_bounds();
-        let mut draft = ViewBuilder { tree, visible, items: Vec::new(), sources: Vec::new(), owners: Vec::new() };
+        let mut draft = ViewBuilder {
+            tree,
+            visible,
+            items: Vec::new(),
+            sources: Vec::new(),
+            above: Vec::new(),
+            packages: Vec::new(),
+        };
         draft.read();
         let package = tree.roots().map(|root| tree.node(root).package.clone()).next().unwrap_or_default();
         ScreenView { items: draft.items, package }
@@ -187,8 +194,19 @@ struct ViewBuilder<'a> {
     items: Vec<Item>,
     /// The node each item was made of.
     sources: Vec<usize>,
-    /// For each node the item that takes the labels below it, if any.
-    owners: Vec<Option<usize>>,
+    /// For each node the items above what is below it.
+    above: Vec<ItemsAbove>,
+    /// For each node the app it belongs to.
+    packages: Vec<&'a str>,
+}
+
+/// The items that a node stands in, by their places in the list.
+#[derive(Clone, Copy, Default)]
+struct ItemsAbove {
+    /// Takes the labels inside it.
+    owner: Option<usize>,
+    /// A text that may have said already what is inside it.
+    text: Option<usize>,
 }
 
 impl ViewBuilder<'_> {
@@ -203,23 +221,24 @@ impl ViewBuilder<'_> {
         for index in 0..self.tree.len() {
             let node = self.tree.node(index);
             let position = self.tree.position(index);
+            // Some dumps name the app at some nodes only.
+            let own = Some(node.package.as_str()).filter(|package| !package.is_empty());
+            self.packages.push(own.or_else(|| Some(self.packages[position.parent?])).unwrap_or_default());
+            let above = position.parent.map(|parent| self.above[parent]).unwrap_or_default();
+            self.above.push(above);
             if index < keys {
-                self.owners.push(None);
                 continue;
             }
             if position.parent.is_none() {
                 window = area(node.bounds);
                 if is_keyboard(self.tree, index) {
                     keys = position.end;
-                    self.owners.push(None);
                     if !self.visible[index].is_empty() {
                         self.push(index, ItemKind::Keyboard, ItemLabel::default());
                     }
                     continue;
                 }
             }
-            let above = position.parent.and_then(|parent| self.owners[parent]);
-            self.owners.push(above);
             if !node.visible || self.visible[index].is_empty() {
                 continue;
             }
@@ -227,7 +246,7 @@ impl ViewBuilder<'_> {
             let label = ItemLabel::of_node(node, kind);
             // A check box that is not clickable itself shows the state of its row.
             let lent = kind.is_switched() && !node.clickable;
-            match above {
+            match above.owner {
                 Some(owner) if kind == ItemKind::Text || lent => {
                     let item = &mut self.items[owner];
                     item.label = std::mem::take(&mut item.label).and(&label);
@@ -237,14 +256,16 @@ impl ViewBuilder<'_> {
                         item.kind = if item.kind == ItemKind::Button { kind } else { item.kind };
                     }
                 }
-                _ if kind == ItemKind::Text && label.is_empty() => {}
+                _ if kind == ItemKind::Text && self.is_said(&label, above) => {}
                 _ => {
                     self.push(index, kind, label);
                     // What covers more than a third of its window is a page and not a row: its texts
                     // are listed separately.
                     let takes = !matches!(kind, ItemKind::Text | ItemKind::Scroll)
                         && area(self.visible[index]).saturating_mul(3) <= window;
-                    self.owners[index] = takes.then_some(self.items.len() - 1);
+                    let item = Some(self.items.len() - 1);
+                    let text = item.filter(|_| kind == ItemKind::Text);
+                    self.above[index] = ItemsAbove { owner: item.filter(|_| takes), text };
                 }
             }
         }
@@ -258,6 +279,11 @@ impl ViewBuilder<'_> {
                 item.label = ItemLabel::of_resource_id(node);
             }
         }
+    }
+
+    /// Whether a text says nothing that the one around it has not said.
+    fn is_said(&self, label: &ItemLabel, above: ItemsAbove) -> bool {
+        label.is_empty() || above.text.is_some_and(|text| self.items[text].label.covers(label))
     }
 
     fn push(&mut self, index: usize, kind: ItemKind, label: ItemLabel) {
@@ -280,7 +306,7 @@ impl ViewBuilder<'_> {
             disabled: !node.enabled,
             long: node.long_clickable,
             bounds: self.visible[index],
-            package: node.package.clone(),
+            package: self.packages[index].to_owned(),
         });
     }
 }
