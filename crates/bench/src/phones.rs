@@ -291,6 +291,9 @@ fn png_of(width: u32, height: u32, pixels: &[u8]) -> Result<Vec<u8>, png::Encodi
 
 #[cfg(test)]
 mod tests {
+    use sinew_phones::screen::ScreenView;
+    use sinew_phones::screen::refs::Refs;
+
     use super::*;
 
     #[test]
@@ -298,5 +301,12 @@ mod tests {
         for nodes in [122, 10_002] {
             assert_eq!(xml::parse(&dump(nodes)).map(|tree| tree.len()).ok(), Some(nodes));
         }
+    }
+
+    #[test]
+    fn the_screen_of_the_benchmark_stays_as_small_as_it_was() {
+        let tree = xml::parse(&dump(122)).expect("a dump");
+        let text = ScreenView::of(&tree).to_text(&mut Refs::default(), None);
+        assert!(text.len() <= 1_431, "{} bytes:\n{text}", text.len());
     }
 }
