@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{FolderEntry, PhoneShell, own_name, with_cleanup};
 use crate::adb::command::ShellCommand;
@@ -69,8 +69,27 @@ pub async fn list(on: &dyn PhoneShell, path: &PhonePath) -> Result<Vec<FolderEnt
 /// A file as a whole, where it has at most `most` bytes.
 pub async fn read(on: &dyn PhoneShell, path: &PhonePath, most: usize) -> Result<Vec<u8>, PhoneError> {
     let mut bytes = Vec::new();
-    on.pull(path.as_str(), &mut bytes, most as u64, TRANSFER).await?;
+    pull(on, path.as_str(), &mut bytes, most as u64, TRANSFER).await?;
     Ok(bytes)
+}
+
+/// Streams a file of at most `most` bytes from the phone and gives its size. A larger one is refused before it is sent.
+pub(super) async fn pull(
+    on: &dyn PhoneShell,
+    path: &str,
+    into: &mut (dyn AsyncWrite + Send + Unpin),
+    most: u64,
+    limit: Duration,
+) -> Result<u64, PhoneError> {
+    let look = ShellCommand::new("stat -c %s").arg(path);
+    let size = on.run_command(&look, CommandLimits::seconds(15)).await?.text().trim().parse::<u64>();
+    match size {
+        Ok(size) if size > most => {
+            Err(PhoneError::TooLarge(format!("'{}' has {size} bytes; at most {most} are read", shown(path))))
+        }
+        // What grows meanwhile, or has no size, as on phones without `stat`, ends at the limit.
+        _ => on.pull(path, into, most, limit).await,
+    }
 }
 
 pub async fn write(on: &dyn PhoneShell, path: &PhonePath, bytes: &[u8]) -> Result<(), PhoneError> {

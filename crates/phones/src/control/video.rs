@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWrite;
 
-use super::{PhoneShell, own_name, reason, with_cleanup};
+use super::{PhoneShell, files, own_name, reason, with_cleanup};
 use crate::adb::command::ShellCommand;
 use crate::adb::shell::CommandLimits;
 use crate::phone::PhoneError;
@@ -19,6 +19,10 @@ pub struct VideoRequest {
     /// The largest file that is taken.
     pub most_bytes: u64,
 }
+
+/// What a recorder needs beside the time of the video. With the longest video of a call it is less than a call takes, so
+/// that one that does not stop ends with its own error.
+const RECORDER: Duration = Duration::from_secs(8);
 
 /// A video of three minutes over a slow network.
 const TRANSFER: Duration = Duration::from_secs(60);
@@ -39,13 +43,18 @@ pub async fn record(
     // A recorder that outlives its connection removes its own file at its end.
     let trap = ShellCommand::new("trap").arg(cleanup.line()).literal("HUP TERM");
     let command = command.arg(&path).after(trap);
-    let limits = CommandLimits { time: Duration::from_secs(u64::from(request.seconds) + 20), bytes: 1 << 20 };
+    let limits = CommandLimits { time: Duration::from_secs(u64::from(request.seconds)) + RECORDER, bytes: 1 << 20 };
     with_cleanup(on, &ShellCommand::new(":"), &cleanup, |_| async {
         let output = on.run_command(&command, limits).await?;
         if output.exit != 0 {
             return Err(PhoneError::Failed(format!("the screen was not recorded: {}", reason(&output.text()))));
         }
-        on.pull(&path, into, request.most_bytes, TRANSFER).await
+        files::pull(on, &path, into, request.most_bytes, TRANSFER).await.map_err(|error| match error {
+            PhoneError::TooLarge(why) => PhoneError::TooLarge(format!(
+                "the video is too large: {why}; record fewer seconds or a smaller picture"
+            )),
+            error => error,
+        })
     })
     .await
 }

@@ -46,9 +46,9 @@ pub(super) async fn read(on: &Operator<'_>, args: &Args) -> Result<Outcome, Tool
     let given = filled_text(args, "path")?;
     let path = files::resolve(on.shell()?, &given).await?;
     let bytes = files::read(on.shell()?, &path, MAX_READ).await.map_err(|error| match error {
-        PhoneError::TooLarge(_) => PhoneError::TooLarge(format!(
-            "'{given}' has more than {MAX_READ} bytes; `sinew phones pull` copies it to a computer"
-        )),
+        PhoneError::TooLarge(why) => {
+            PhoneError::TooLarge(format!("{why}; `sinew phones pull` copies it to a computer"))
+        }
         PhoneError::Failed(why) => PhoneError::Invalid(format!("'{given}' cannot be read: {why}")),
         error => error,
     })?;

@@ -226,6 +226,26 @@ async fn an_upload_that_ends_early_is_an_error_at_once_and_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_video_that_does_not_end_is_given_up_and_removed() {
+    let Some(bench) = bench().await else { return };
+    let device = PhoneDevice::new(bench.connected().await, Profile::Tester);
+    bench.handset.set_endless_videos(true);
+    let recording = call(&device, "record_screen", json!({"seconds": 1, "max_side": 160}));
+    let has_file = async {
+        while left_behind(&bench.handset).is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let (recorded, ()) = tokio::join!(recording, has_file);
+    let error = recorded.unwrap_err();
+    assert!(error.kind == ErrorKind::Timeout && error.message.contains("`screenrecord` took longer"), "{error}");
+    expect_clean(&bench.handset, "a video that does not end").await;
+    bench.handset.set_endless_videos(false);
+    call(&device, "record_screen", json!({"seconds": 1, "max_side": 160})).await.unwrap();
+    expect_clean(&bench.handset, "a video that ends").await;
+}
+
+#[tokio::test]
 async fn a_finger_is_lifted_also_where_its_caller_leaves_while_it_is_down() {
     let Some(bench) = VirtualAdb::open(Handset::new(PhoneSetup::default(), PhoneClock::Real)).await else { return };
     let device = PhoneDevice::new(bench.connected().await, Profile::Full);

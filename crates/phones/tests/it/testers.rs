@@ -1,7 +1,9 @@
 //! The tools for people who test and automate, through the real adb server on the virtual phone.
 
+use std::time::Duration;
+
 use sinew_phones::adb::PhoneOptions;
-use sinew_phones::{Profile, Rect, Tree, UiNode};
+use sinew_phones::{Key, PhoneDevice, Profile, Rect, Tree, UiNode};
 use sinew_sim::phone::{Android, Denial, LockScreen, PhoneSetup, StockApp, shopping};
 use sinew_tool::outcome::ResourceBody;
 use sinew_tool::{Content, ErrorKind, Value, json};
@@ -228,15 +230,59 @@ async fn selecting_needs_the_agent_and_pasting_only_for_a_new_text() {
     }
 }
 
+/// Two fields, of which one has the focus.
+fn two_fields(focused: usize) -> Tree {
+    let mut tree = Tree::builder(0);
+    for (nth, name) in ["title", "body"].into_iter().enumerate() {
+        let top = 200 * nth as i32;
+        tree.leaf(UiNode {
+            editable: true,
+            focused: nth == focused,
+            resource_id: Some(format!("org.sinew.paper:id/{name}")),
+            ..UiNode::new("android.widget.EditText", Rect::new(0, top, 1080, top + 100))
+        });
+    }
+    tree.finish()
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_pasted_before_the_field_has_the_focus() {
+    let paste = json!({"selector": {"id": "body"}, "text": "Bread"});
+    let slow = Paper::for_testers(vec![two_fields(0)]);
+    let keys = |phone: &PhoneDevice<Paper>| phone.phone().state.lock().unwrap().keys.clone();
+    let pasting = call(&slow, "paste_text", paste.clone());
+    let field = async {
+        while slow.phone().state.lock().unwrap().touches.is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(keys(&slow), [], "the title still has the focus");
+        slow.phone().state.lock().unwrap().screens = vec![two_fields(1)];
+    };
+    let (pasted, ()) = tokio::join!(pasting, field);
+    assert!(pasted.unwrap().joined_text().starts_with("Pasted into"));
+    assert_eq!(keys(&slow), [Key::Paste]);
+
+    let deaf = Paper::for_testers(vec![two_fields(0)]);
+    let (code, message) = failure(&deaf, "paste_text", paste).await;
+    assert_eq!((code, message.contains("nothing was pasted")), (-32003, true), "{message}");
+    assert_eq!(keys(&deaf), []);
+}
+
 #[tokio::test]
 async fn a_file_that_is_too_large_for_an_answer_is_not_read_whole() {
     let Some(mut bench) = bench(Android::V15).await else { return };
     let phone = bench.phone().await;
     let adb = bench.server.transport(bench.address.clone(), true);
     let large = vec![7; (4 << 20) + 1];
-    adb.push(&large, "/sdcard/large", 0o644, std::time::Duration::from_secs(30)).await.unwrap();
+    adb.push(&large, "/sdcard/large", 0o644, Duration::from_secs(30)).await.unwrap();
+    // At its first piece a transfer would stand still.
+    let standing = bench.handset.halt_after(20);
     let (code, message) = failure(&*phone, "read_file", json!({"path": "large"})).await;
     assert_eq!((code, message.contains("sinew phones pull")), (-32003, true), "{message}");
+    assert!(message.contains("has 4194305 bytes; at most 4194304 are read"), "{message}");
+    drop(standing);
+    bench.handset.go_on();
     text(&*phone, "write_file", json!({"path": "Download/file", "text": "x"})).await;
     let (code, message) = failure(&*phone, "write_file", json!({"path": "Download", "text": "x"})).await;
     assert_eq!((code, message.contains("folder")), (-32003, true), "{message}");
@@ -286,7 +332,7 @@ async fn crashes_are_told_since_a_time_and_of_one_app() {
     assert_eq!(crashes(json!({})).await, Vec::<Value>::new());
     let crash = |app, message: &str| bench.handset.with(|machine| machine.crash(app, "java.lang.Oops", message));
     crash(StockApp::Notes, "first, really");
-    bench.handset.advance(std::time::Duration::from_secs(60));
+    bench.handset.advance(Duration::from_secs(60));
     crash(StockApp::Clock, "second");
     let all = crashes(json!({})).await;
     assert_eq!(all.len(), 2);
@@ -317,7 +363,7 @@ async fn a_video_is_a_file_that_players_open_and_leaves_nothing_on_the_phone() {
     // Every picture begins with JPEG's mark: two a second.
     assert_eq!(bytes.windows(4).filter(|part| part == b"\xff\xd8\xff\xe0").count(), 2);
     let adb = bench.server.transport(bench.address.clone(), true);
-    let left = adb.list("/data/local/tmp", std::time::Duration::from_secs(10)).await.unwrap();
+    let left = adb.list("/data/local/tmp", Duration::from_secs(10)).await.unwrap();
     assert_eq!(left, []);
     assert_eq!(failure(&*phone, "record_screen", json!({"seconds": 100_000})).await.0, -32602);
     bench.handset.deny(Denial::Capture, true);
@@ -347,9 +393,9 @@ async fn apps_are_installed_from_the_folder_alone_and_nothing_stays_behind() {
     for name in ["shop 1.apk", "split"] {
         text(&*phone, "install_app", json!({"file": name})).await;
         assert_eq!(bench.handset.virtual_apps().len(), 1, "{name}");
-        let details = json_of(&*phone, "get_app_details", json!({"app": "shopping"})).await;
+        let details = json_of(&*phone, "get_app_details", json!({"app": "dev.sinew.shopping"})).await;
         assert_eq!((&details["versionCode"], &details["system"]), (&json!(1), &json!(false)), "{name}: {details}");
-        text(&*phone, "clear_app_data", json!({"app": "shopping"})).await;
+        text(&*phone, "clear_app_data", json!({"app": "dev.sinew.shopping"})).await;
         text(&*phone, "uninstall_app", json!({"app": "dev.sinew.shopping"})).await;
     }
     let path = outside.path().join("x.apk");
@@ -370,7 +416,7 @@ async fn apps_are_installed_from_the_folder_alone_and_nothing_stays_behind() {
     assert!(bench.handset.virtual_apps().is_empty());
     assert_eq!(bench.handset.open_sessions(), 0);
     let adb = bench.server.transport(bench.address.clone(), true);
-    assert_eq!(adb.list("/data/local/tmp", std::time::Duration::from_secs(10)).await.unwrap(), []);
+    assert_eq!(adb.list("/data/local/tmp", Duration::from_secs(10)).await.unwrap(), []);
 }
 
 #[tokio::test]

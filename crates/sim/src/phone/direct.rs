@@ -220,23 +220,20 @@ impl Phone for VirtualPhone {
     }
 
     fn apps(&self) -> Work<'_, Vec<InstalledApp>> {
-        let stock = StockApp::ALL.iter().map(|app| {
-            let entry = app.entry();
-            InstalledApp {
-                package: entry.package.to_owned(),
-                label: Some(entry.label.to_owned()),
-                activity: Some(entry.activity.to_owned()),
-                system: entry.system,
-            }
-        });
-        let installed = self.handset.virtual_apps().into_iter().map(|virtual_app| InstalledApp {
-            package: virtual_app.package.clone(),
-            label: None,
-            activity: None,
-            system: false,
-        });
-        let apps = stock.chain(installed).collect();
-        self.quick(None, |_| Ok(apps))
+        self.quick(None, |_| {
+            Ok(StockApp::ALL
+                .iter()
+                .map(|app| {
+                    let entry = app.entry();
+                    InstalledApp {
+                        package: entry.package.to_owned(),
+                        label: Some(entry.label.to_owned()),
+                        activity: Some(entry.activity.to_owned()),
+                        system: entry.system,
+                    }
+                })
+                .collect())
+        })
     }
 
     fn open_app<'a>(&'a self, package: &'a str) -> Work<'a, ()> {

@@ -72,6 +72,8 @@ struct HandsetInner {
     sessions: Mutex<InstallSessions>,
     /// Whether Android is too busy to open install sessions.
     installer_busy: watch::Sender<bool>,
+    /// Whether videos go on beyond their time.
+    endless_videos: watch::Sender<bool>,
     /// How often the agent was killed.
     kills: watch::Sender<u64>,
     /// Whether the agent holds the one way to read the screen that Android has.
@@ -103,6 +105,7 @@ impl Handset {
             agent: Mutex::default(),
             sessions: Mutex::default(),
             installer_busy: watch::Sender::new(false),
+            endless_videos: watch::Sender::new(false),
             kills: watch::Sender::new(0),
             tree_held: AtomicBool::new(false),
         };
@@ -264,6 +267,18 @@ impl Handset {
     /// Lets Android be too busy to open install sessions, or open those that wait.
     pub fn set_installer_busy(&self, busy: bool) {
         self.shared.installer_busy.send_replace(busy);
+    }
+
+    /// Lets videos go on beyond their time, or end.
+    pub fn set_endless_videos(&self, endless: bool) {
+        self.shared.endless_videos.send_replace(endless);
+    }
+
+    /// Ends when a video that had its time does.
+    pub(super) async fn recorder_stops(&self) {
+        let mut endless = self.shared.endless_videos.subscribe();
+        // The sender lives as long as the phone.
+        let _ = endless.wait_for(|endless| !endless).await;
     }
 
     /// The number of a new install session; `None` where too many are open. It is opened also where nobody waits for it

@@ -39,6 +39,10 @@ impl Shell {
         if self.handset.is_denied(Denial::Capture) {
             return wrong("ERROR: unable to create virtual display".to_owned(), io);
         }
+        // The file is there from the beginning, and a recorder whose file was removed brings it back to nobody.
+        if let Err(trouble) = self.write_file(path, Vec::new()) {
+            return wrong(format!("Unable to open '{path}': {trouble}"), io);
+        }
         let side = size.map(|(width, height): (u32, u32)| width.max(height));
         let mut video = Mp4::new(PAUSE);
         for nth in 0..seconds * 1000 / PAUSE.as_millis() as u64 {
@@ -56,9 +60,13 @@ impl Shell {
                 Err(error) => return wrong(format!("ERROR: {error}"), io),
             }
         }
+        self.handset.recorder_stops().await;
+        if self.read_file(path).is_err() {
+            return 0;
+        }
         match self.write_file(path, video.finish()) {
             Ok(()) => 0,
-            Err(trouble) => wrong(format!("Unable to open '{path}': {trouble}"), io),
+            Err(trouble) => wrong(format!("ERROR: writing '{path}': {trouble}"), io),
         }
     }
 }
