@@ -207,6 +207,12 @@ mod tests {
         let page = report().to_html("A <title>");
         assert!(!page.contains("<script") && !page.contains("<b>") && page.contains("&lt;script&gt;"), "{page}");
         assert!(page.contains("data:image/jpeg;base64,/9j/") && page.contains("A &lt;title&gt;"), "{page}");
+        assert!(page.contains("2 steps, failed at step 2 after 45 ms") && page.contains("2. tap failed"), "{page}");
+        // What a step did not change is shown once.
+        assert_eq!(
+            (page.matches("<figcaption>After: the same").count(), page.matches("&lt;script&gt;").count()),
+            (2, 2)
+        );
         let case = SuiteCase { lane: "phones & more".to_owned(), name: "first".to_owned(), report: report() };
         let page = to_html("All", std::slice::from_ref(&case));
         assert!(page.contains("<h1>All</h1>") && page.contains("\"run-1\">first on phones &amp; more<"), "{page}");

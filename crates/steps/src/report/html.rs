@@ -1,22 +1,26 @@
 //! A report as one HTML file.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use sinew_tool::Content;
 
 use super::{Observation, RunReport, StepRecord, escaped};
 
-const STYLE: &str = "body{font:15px system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1c1b22}\
-h2{margin:2rem 0 .5rem;font-size:1.05rem}.ok{color:#1a7f37}.failed{color:#b3261e}\
-td,th{text-align:left;vertical-align:top;padding:.2rem 1.5rem .2rem 0}pre{background:#f4f3f8;padding:.75rem;overflow:auto;white-space:pre-wrap}\
-.seen{display:flex;gap:1rem;flex-wrap:wrap}.seen>figure{flex:1 1 20rem;margin:0}img{max-width:16rem;border:1px solid #ccc}";
+const STYLE: &str = ":root{color-scheme:light dark;--dim:light-dark(#f4f3f8,#25242c);--ok:light-dark(#1a7f37,#57c878);--failed:light-dark(#b3261e,#ff8a80)}\
+body{font:15px system-ui,sans-serif;margin:2rem auto;max-width:76rem;padding:0 1rem}\
+h2{margin:2.5rem 0 .5rem;font-size:1.05rem;border-top:1px solid #8886;padding-top:1rem}small{font-weight:normal;opacity:.7}\
+.ok{color:var(--ok)}.failed{color:var(--failed)}td,th{text-align:left;vertical-align:top;padding:.2rem 1.5rem .2rem 0}\
+pre{background:var(--dim);padding:.75rem;margin:.25rem 0;overflow:auto;white-space:pre-wrap;overflow-wrap:anywhere}\
+.seen{display:flex;gap:1rem;flex-wrap:wrap;align-items:flex-start;margin-top:.75rem}figure{flex:1 1 18rem;min-width:0;margin:0}\
+figure.picture{flex:0 0 auto}img{max-width:14rem;max-height:26rem;border:1px solid #8886}figcaption{opacity:.7}";
 
 /// Runs, each under a heading of its own where it has one.
 pub(super) fn page(title: &str, runs: &[(Option<String>, &RunReport)]) -> String {
     let title = escaped(title);
     // The policy keeps the page to itself, whatever a screen showed.
     let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\
          <style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n",
     );
@@ -51,11 +55,11 @@ fn overview(runs: &[(Option<String>, &RunReport)], page: &mut String) {
         };
         let _ = writeln!(
             page,
-            "<tr><td class=\"{class}\">{word}</td><td><a href=\"#run-{}\">{}</a></td><td>{}</td><td>{} ms</td><td>{}</td></tr>",
+            "<tr><td class=\"{class}\">{word}</td><td><a href=\"#run-{}\">{}</a></td><td>{}</td><td>{}</td><td>{}</td></tr>",
             nth + 1,
             escaped(heading),
             report.steps.len(),
-            report.took.as_millis(),
+            shown(report.took),
             escaped(why.lines().next().unwrap_or_default())
         );
     }
@@ -63,13 +67,16 @@ fn overview(runs: &[(Option<String>, &RunReport)], page: &mut String) {
 }
 
 fn run(report: &RunReport, page: &mut String) {
-    let (class, word) = if report.failure.is_none() { ("ok", "succeeded") } else { ("failed", "failed") };
-    let _ = writeln!(
-        page,
-        "<p class=\"{class}\">{} steps, {word} after {} ms</p>",
-        report.steps.len(),
-        report.took.as_millis()
-    );
+    let (count, took) = (report.steps.len(), shown(report.took));
+    let steps = if count == 1 { "step" } else { "steps" };
+    let _ = match (&report.failure, report.failed_step()) {
+        (None, _) => writeln!(page, "<p class=\"ok\">{count} {steps}, succeeded after {took}</p>"),
+        (Some(_), None) => writeln!(page, "<p class=\"failed\">{count} {steps}, failed after {took}</p>"),
+        (Some(_), Some(step)) => {
+            let at = escaped(&step.at);
+            writeln!(page, "<p class=\"failed\">{count} {steps}, failed at step {at} after {took}</p>")
+        }
+    };
     report.steps.iter().for_each(|step| section(step, page));
     match &report.failure {
         Some(failure) if report.failed_step().is_none() => {
@@ -83,30 +90,46 @@ fn run(report: &RunReport, page: &mut String) {
 }
 
 fn section(step: &StepRecord, page: &mut String) {
-    let class = if step.outcome.is_ok() { "ok" } else { "failed" };
-    let (at, what) = (escaped(&step.at), escaped(&step.what));
-    let _ = writeln!(page, "<h2 class=\"{class}\">{at}. {what} <small>{} ms</small></h2>", step.took.as_millis());
+    let (class, failed) = if step.outcome.is_ok() { ("ok", "") } else { ("failed", " failed") };
+    let (at, what, took) = (escaped(&step.at), escaped(&step.what), shown(step.took));
+    let _ = writeln!(page, "<h2 class=\"{class}\">{at}. {what}{failed} <small>{took}</small></h2>");
     let _ = writeln!(page, "<pre>{}</pre>", escaped(&step.text()));
     if step.before.is_none() && step.after.is_none() {
         return;
     }
     page.push_str("<div class=\"seen\">\n");
     if let Some(screen) = &step.before {
-        let _ = writeln!(page, "<figure><figcaption>Before</figcaption><pre>{}</pre></figure>", escaped(screen));
+        figure("Before", screen, page);
     }
     if let Some(seen) = &step.after {
-        figure(seen, page);
+        match step.before.as_ref() == Some(&seen.screen) {
+            true => page.push_str("<figure><figcaption>After: the same</figcaption></figure>\n"),
+            false => figure("After", &seen.screen, page),
+        }
+        picture(seen, page);
     }
     page.push_str("</div>\n");
 }
 
-fn figure(seen: &Observation, page: &mut String) {
-    page.push_str("<figure><figcaption>After</figcaption>");
-    if let Some(Content::Image { data, mime_type, .. }) = &seen.picture {
-        let is_base64 = data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
-        if is_base64 && matches!(mime_type.as_str(), "image/jpeg" | "image/png") {
-            let _ = write!(page, "<img alt=\"The screen\" src=\"data:{mime_type};base64,{data}\">");
-        }
+fn figure(caption: &str, screen: &str, page: &mut String) {
+    let _ = writeln!(page, "<figure><figcaption>{caption}</figcaption><pre>{}</pre></figure>", escaped(screen));
+}
+
+fn picture(seen: &Observation, page: &mut String) {
+    let Some(Content::Image { data, mime_type, .. }) = &seen.picture else { return };
+    let is_base64 = data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
+    if is_base64 && matches!(mime_type.as_str(), "image/jpeg" | "image/png") {
+        let _ = writeln!(
+            page,
+            "<figure class=\"picture\"><img alt=\"The screen\" src=\"data:{mime_type};base64,{data}\"></figure>"
+        );
     }
-    let _ = writeln!(page, "<pre>{}</pre></figure>", escaped(&seen.screen));
+}
+
+/// A time as people read it.
+fn shown(time: Duration) -> String {
+    match time.as_millis() {
+        millis @ 0..1000 => format!("{millis} ms"),
+        _ => format!("{:.1} s", time.as_secs_f64()),
+    }
 }
