@@ -176,10 +176,10 @@ impl ListedSchemas<'_> {
 
 impl ListedSchema {
     fn new(schema: &Value, schemas: Schemas, used: SchemaUse) -> ListedSchema {
-        let Portable { schema, notes, simplified } = match (schemas, used) {
+        let Portable { schema, notes, simplified, .. } = match (schemas, used) {
             (Schemas::Portable, SchemaUse::Input) => portable::input(schema),
             (Schemas::Portable, SchemaUse::Output) => portable::output(schema),
-            (Schemas::Exact, _) => Portable { schema: schema.clone(), notes: vec![], simplified: vec![] },
+            (Schemas::Exact, _) => Portable { schema: schema.clone(), notes: vec![], simplified: vec![], work: 0 },
         };
         let Value::Object(members) = schema else { return ListedSchema::default() };
         let simplified = simplified.iter().map(ToString::to_string).collect();

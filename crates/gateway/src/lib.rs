@@ -39,6 +39,7 @@ mod journal;
 mod label_call;
 mod labels;
 mod leases;
+mod listed_size;
 mod live_view;
 mod names;
 mod nested;

@@ -16,6 +16,7 @@ use crate::aside::aside;
 use crate::bounds;
 use crate::check::CompiledSchema;
 use crate::commanding;
+use crate::listed_size;
 use crate::redaction;
 use crate::schema;
 
@@ -143,6 +144,13 @@ impl ToolPreparer {
             }
             let name = clean_line(&tool.name, 64);
             warnings.extend(faults.into_iter().map(|fault| format!("tool `{name}`: {fault}")));
+        }
+        let (ready, unlisted) = listed_size::divide(ready);
+        for tool in unlisted {
+            let why = listed_size::reason();
+            let name = clean_line(&tool.tool.name, 128);
+            warnings.push(format!("tool `{name}`: it is not offered: {why}"));
+            withdrawn.insert(name, why);
         }
         Arc::new(PreparedToolset { toolset: toolset.clone(), ready, withdrawn: Arc::new(withdrawn), warnings })
     }

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use callers::{Callee, Callers, number_of};
 use parts::{AdbPart, KillableBoard, KillableGateway};
-use plan::{ChaosPlan, Disturbance};
+use plan::{ChaosPlan, Disturbance, KINDS};
 
 use crate::Error;
 use crate::load::{HttpConnection, bench_error};
@@ -43,7 +43,8 @@ struct ChaosRun {
     adb: Option<AdbPart>,
     boards: Vec<KillableBoard>,
     callers: Arc<Callers>,
-    disturbances: usize,
+    /// How often each kind of disturbance came.
+    disturbances: [usize; KINDS as usize],
 }
 
 /// What the gateway uses when nothing happens.
@@ -68,7 +69,7 @@ pub(crate) async fn measure(seconds: u32, seed: u64, scratch: &Scratch, report: 
     let expected = boards.len() + usize::from(adb.is_some());
     let address = gateway.addresses.clients;
     let callers = Callers::new(address, callees(&joined(address, expected).await?));
-    let mut stage = ChaosRun { gateway, broker, adb, boards, callers, disturbances: 0 };
+    let mut stage = ChaosRun { gateway, broker, adb, boards, callers, disturbances: Default::default() };
 
     // The first calls pay for what later ones share.
     stage.call_for(seed, Duration::from_secs(1), async |_| Ok(())).await?;
@@ -104,15 +105,18 @@ impl ChaosRun {
         result
     }
 
+    /// Disturbs until the time is over, and until every kind came once.
     async fn disturb(&mut self, seed: u64, time: Duration) -> Result<(), Error> {
         let end = Instant::now() + time;
-        for step in ChaosPlan::new(seed, self.boards.len()) {
-            if Instant::now() + step.pause >= end {
+        for (index, step) in ChaosPlan::new(seed, self.boards.len()).enumerate() {
+            if index >= usize::from(KINDS) && Instant::now() + step.pause >= end {
                 return Ok(());
             }
             tokio::time::sleep(step.pause).await;
-            self.cause(step.disturbance).await?;
-            self.disturbances += 1;
+            if self.adb.is_some() || step.disturbance != Disturbance::KillAdb {
+                self.cause(step.disturbance).await?;
+                self.disturbances[step.disturbance.kind()] += 1;
+            }
         }
         Ok(())
     }
@@ -209,7 +213,7 @@ impl ChaosRun {
         let violations = ledger.check();
         for (key, label, value, unit) in [
             ("chaos_seed", "seed of the chaos", seed as f64, ""),
-            ("chaos_disturbances", "disturbances", self.disturbances as f64, ""),
+            ("chaos_disturbances", "disturbances", self.disturbances.iter().sum::<usize>() as f64, ""),
             ("chaos_calls", "calls", counts.calls as f64, ""),
             ("chaos_succeeded", "calls that succeeded", counts.succeeded as f64, ""),
             ("chaos_failed", "calls answered with an error", counts.failed as f64, ""),
@@ -219,6 +223,9 @@ impl ChaosRun {
             ("chaos_memory_after_mb", "memory after", after.resident as f64 / 1e6, "MB"),
         ] {
             report.push(Figure::plain(key, label, value, unit));
+        }
+        for ((key, label), count) in Disturbance::KINDS.into_iter().zip(self.disturbances) {
+            report.push(Figure::plain(key, label, count as f64, ""));
         }
         report.push(Figure::at_most("chaos_violations", "violations", violations.len() as f64, "", 0.0));
         if !violations.is_empty() {

@@ -1,6 +1,7 @@
 //! Devices whose schemas are built to stop the gateway.
 
-use sinew_gateway::Follow;
+use sinew_gateway::{Follow, Shape};
+use sinew_tool::portable;
 use sinew_tool::{DeviceEvent, ErrorKind, Outcome, Tool, Value, json};
 
 use crate::fake::*;
@@ -191,4 +192,32 @@ async fn an_honest_device_may_change_a_hundred_tools_at_once() {
     gateway.pin("board-0001", Follow::Minor).unwrap();
     join(&gateway, board(2, "1.1.0"));
     assert!(gateway.changes("board-0001").unwrap().held.is_empty());
+}
+
+#[tokio::test]
+async fn a_device_whose_schemas_grow_when_they_are_listed_loses_the_tools_that_do_not_fit() {
+    let gateway = gateway();
+    let growing = |index: usize| {
+        let part: serde_json::Map<String, Value> =
+            (0..12).map(|n| (format!("p{index}_{n}"), json!({"type": "string"}))).collect();
+        let uses: serde_json::Map<String, Value> =
+            (0..20).map(|n| (format!("a{n}"), json!({"$ref": "#/$defs/part"}))).collect();
+        let part = json!({"type": "object", "properties": part});
+        Tool::new(format!("t{index}"), "", json!({"type": "object", "properties": uses, "$defs": {"part": part}}))
+    };
+    let plain = (0..100).map(|index| tool(&format!("plain{index}")));
+    join(&gateway, Fake::new(1, (0..200).map(growing).chain(plain)));
+    let view = gateway.find_device("board-0001").unwrap();
+    assert!(view.withdrawn.values().all(|why| why.contains("when they are listed")), "{:?}", view.withdrawn);
+    let offered = device_tools(&gateway);
+    assert_eq!(offered.len() + view.withdrawn.len(), 300);
+    assert!(offered.contains(&"t0".to_owned()) && offered.contains(&"plain99".to_owned()));
+    let list = gateway.list(&admin(), Shape::Folded);
+    let listed: usize =
+        list.tools.iter().map(|tool| portable::input(&tool.tool.input_schema).schema.to_string().len()).sum();
+    let written: usize = list.tools.iter().map(|tool| tool.tool.input_schema.to_string().len()).sum();
+    assert!(!view.withdrawn.is_empty() && listed - written <= 1 << 20, "{listed} of {written}");
+    // Twenty of them are no device with too much.
+    join(&gateway, Fake::new(2, (300..320).map(growing)));
+    assert!(gateway.find_device("board-0002").unwrap().withdrawn.is_empty());
 }

@@ -30,6 +30,7 @@ use serde_json::Value;
 pub use check::{keeps_shape, violations};
 pub use description::{Description, LONGEST_DESCRIPTION, describe};
 use node::Rewriter;
+use room::Room;
 pub use rules::{PortableRule, RULES};
 pub use sentences::ELSEWHERE;
 
@@ -40,6 +41,8 @@ pub struct Portable {
     /// Sentences about the whole, for the description of the tool ([`describe`]).
     pub notes: Vec<String>,
     pub simplified: Vec<Simplification>,
+    /// What it took to make this, as bytes that are read.
+    pub work: usize,
 }
 
 /// A part of a schema that is listed in a simpler form.
@@ -93,16 +96,17 @@ fn listed(schema: &Value, direction: Direction) -> Portable {
     let counted = dialect::counted(schema);
     let most = room::most_listed(&counted);
     // Short parts have less text than is counted for them.
-    let mut room = 2 * most;
+    let (mut room, mut work) = (2 * most, 0);
     for _ in 0..MOST_TRIES {
-        let portable = Rewriter::new(&counted, direction, room).root();
+        let portable = Rewriter::new(&counted, direction, Room::new(room, room::MOST_READ - work)).root();
+        work += portable.work;
         let length = portable.schema.to_string().len();
         if length <= most {
-            return portable;
+            return Portable { work, ..portable };
         }
         room = room * most / length * 3 / 4;
     }
     let schema = serde_json::json!({"type": "object", "properties": {}});
     let simplified = vec![Simplification { path: String::new(), what: room::TOO_LONG.to_owned() }];
-    Portable { schema, notes: vec![sentences::LEFT_OUT.to_owned()], simplified }
+    Portable { schema, notes: vec![sentences::LEFT_OUT.to_owned()], simplified, work }
 }

@@ -61,9 +61,8 @@ pub(super) enum Part {
 pub(super) type Written = (Map<String, Value>, Vec<String>);
 
 impl<'a> Rewriter<'a> {
-    /// `room`: the bytes of the result, roughly.
-    pub(super) fn new(root: &'a Value, direction: Direction, room: usize) -> Rewriter<'a> {
-        Rewriter { root, direction, parts: 0, followed: Vec::new(), room: Room::new(room), simplified: Vec::new() }
+    pub(super) fn new(root: &'a Value, direction: Direction, room: Room) -> Rewriter<'a> {
+        Rewriter { root, direction, parts: 0, followed: Vec::new(), room, simplified: Vec::new() }
     }
 
     pub(super) fn root(mut self) -> Portable {
@@ -110,7 +109,7 @@ impl<'a> Rewriter<'a> {
                 self.note("", what);
             }
         }
-        Portable { schema, notes, simplified: self.simplified }
+        Portable { schema, notes, simplified: self.simplified, work: self.room.work() }
     }
 
     pub(super) fn schema(&mut self, schema: &Value, place: &SchemaPath<'_>) -> Part {

@@ -16,8 +16,8 @@ const MOST_LISTED: usize = 64 << 10;
 pub(super) const TOO_LONG: &str = "more text than is listed";
 /// Characters of a sentence that several alternatives say, all of them together.
 const MOST_REPEATED: usize = 16 << 10;
-/// Bytes that are read for it, listed or not.
-const MOST_READ: usize = 4 << 20;
+/// Bytes that are read for it, listed or not, in all tries together.
+pub(super) const MOST_READ: usize = 4 << 20;
 /// What copying a part of a schema costs, as bytes that are read.
 const COPIED_PART: usize = 16;
 /// The keywords of a part, without what they hold.
@@ -30,6 +30,8 @@ pub(super) fn most_listed(schema: &Value) -> usize {
 
 pub(super) struct Room {
     listed: usize,
+    /// Bytes that may be read, and those that may still be.
+    readable: usize,
     read: usize,
     /// Values that lists of values may still have.
     values: usize,
@@ -37,8 +39,14 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) fn new(listed: usize) -> Room {
-        Room { listed, read: MOST_READ, values: MOST_VALUES, is_cut: false }
+    /// `listed`: the bytes of the result, roughly; `read`: those that may be read for it.
+    pub(super) fn new(listed: usize, read: usize) -> Room {
+        Room { listed, readable: read, read, values: MOST_VALUES, is_cut: false }
+    }
+
+    /// Bytes that were read.
+    pub(super) fn work(&self) -> usize {
+        self.readable - self.read
     }
 
     pub(super) fn is_empty(&self) -> bool {
