@@ -62,6 +62,17 @@ fn relative_links_lead_to_files() {
     assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
 }
 
+#[test]
+fn the_readme_leads_to_every_page() {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("a README");
+    let linked: Vec<&str> = links(&readme).filter_map(|link| link.split('#').next()).collect();
+    let pages = std::fs::read_dir(root().join("docs")).expect("a folder");
+    let names = pages.map(|page| page.expect("an entry").file_name().to_string_lossy().into_owned());
+    let missing: Vec<_> =
+        names.filter(|name| name.ends_with(".md") && !linked.contains(&format!("docs/{name}").as_str())).collect();
+    assert!(missing.is_empty(), "the README does not lead to {missing:?}");
+}
+
 /// Whether a document names a file of the repository there; `None` where it names something else.
 fn names_a_file(word: &str) -> Option<bool> {
     let is_path = |word: &str| {
