@@ -39,7 +39,7 @@ pub(super) fn read(text: &str) -> Document {
     let mut ranges = Vec::new();
     for (index, start) in starts.iter().enumerate() {
         let next = starts.get(index + 1).map_or(blocks.len(), |next| next.block);
-        let end = end_of(&blocks, start, next);
+        let end = end_of(text, &blocks, start, next);
         let end_offset = blocks.get(end).map_or(text.len(), |block| block.span.start);
         let mut spec = assemble(text, start, &blocks[start.block + 1..end], end_offset);
         if spec.version.is_none()

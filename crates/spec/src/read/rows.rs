@@ -16,7 +16,7 @@ pub(crate) fn read(row: table::Row, columns: &[Column]) -> Option<FieldRow> {
         match column {
             Column::Name if row.name.is_empty() => {
                 row.name_span = cell.span;
-                row.name = prose::unmark(&cell.text);
+                row.name = field_name(&cell.text);
             }
             Column::Type => row.kind = Some(cell),
             Column::Required => row.required = Some(cell),
@@ -31,6 +31,18 @@ pub(crate) fn read(row: table::Row, columns: &[Column]) -> Option<FieldRow> {
     let is_none = matches!(row.name.to_lowercase().as_str(), "none" | "n/a" | "(none)")
         && row.kind.as_ref().and_then(Cell::said).is_none();
     (!is_none && !matches!(row.name.as_str(), "" | "..." | "…" | "—" | "-" | "--")).then_some(row)
+}
+
+/// The name in a cell, without the mark of a footnote: `` `path`* ``.
+fn field_name(cell: &str) -> String {
+    let code = cell.trim().strip_prefix('`').and_then(|code| code.split_once('`'));
+    let is_mark = |c: char| matches!(c, '*' | '\\' | '†' | '‡' | '¹' | '²' | '³') || c.is_whitespace();
+    match code {
+        Some((name, mark)) if !name.is_empty() && !mark.is_empty() && mark.chars().all(is_mark) => {
+            name.trim().to_owned()
+        }
+        _ => prose::unmark(cell),
+    }
 }
 
 /// A bullet that describes a parameter: ``- `target` (string, required): Path to analyze``,
@@ -282,10 +294,19 @@ pub(crate) fn from_table(table: &FieldTable) -> Value {
     for row in &table.rows {
         let (object, name) = home_of(&mut schema, &row.name);
         let Some(members) = object.get_mut("properties").and_then(Value::as_object_mut) else { continue };
-        if members.contains_key(name) {
-            continue;
-        }
-        members.insert(name.to_owned(), property_of(row));
+        // `tags[]` describes the items of `tags`.
+        let items = name.strip_suffix("[]").filter(|list| !list.is_empty());
+        let name = items.unwrap_or(name);
+        let property = match (members.get_mut(name), items) {
+            (None, None) => property_of(row),
+            (None, Some(_)) => json!({"type": "array", "items": property_of(row)}),
+            (Some(Value::Object(list)), Some(_)) => {
+                list.entry("items").or_insert_with(|| property_of(row));
+                continue;
+            }
+            (Some(_), _) => continue,
+        };
+        members.insert(name.to_owned(), property);
         let is_required = match row.required() {
             Required::Yes => true,
             Required::Unclear if !has_required && has_default => {

@@ -108,7 +108,7 @@ fn untitled(text: &str, blocks: &[Block], starts: &[ToolHeading], unread: &[Prob
     let mut ahead = starts.iter().peekable();
     for (index, block) in blocks.iter().enumerate() {
         if let Some(start) = ahead.next_if(|start| start.block == index) {
-            inside = end_of(blocks, start, ahead.peek().map_or(blocks.len(), |next| next.block));
+            inside = end_of(text, blocks, start, ahead.peek().map_or(blocks.len(), |next| next.block));
         }
         let BlockKind::Heading { text: words, .. } = block.kind else { continue };
         if is_further(text, block) {
@@ -179,18 +179,54 @@ fn not_read(start: &ToolHeading) -> Problem {
     Problem { rule: &rules::TOOL_UNREAD, span: start.words, message }
 }
 
-/// A tool ends where the next begins, or at another heading of its level.
-pub(super) fn end_of(blocks: &[Block], start: &ToolHeading, next: usize) -> usize {
-    let ends = |block: &Block| matches!(block.kind, BlockKind::Heading { level, .. } if level <= start.level);
+/// A tool ends where the next begins, or at another heading of its level. Its sections may be of that level too, if the
+/// first one is what only tools have.
+pub(super) fn end_of(text: &str, blocks: &[Block], start: &ToolHeading, next: usize) -> usize {
     let body = &blocks[(start.block + 1).min(next)..next];
+    // Whether the sections are of the tool's own level; unknown before the first.
+    let mut are_level = None;
+    let mut is_below_heading = true;
+    let ends = |block: &Block| {
+        let is_first = std::mem::take(&mut is_below_heading);
+        match &block.kind {
+            BlockKind::Heading { level, .. } if *level < start.level => true,
+            BlockKind::Heading { level, text: words } if *level == start.level => {
+                let section = labels::section(words.of(text));
+                let begins = match section {
+                    Some(Section::Name | Section::Input | Section::Output) => true,
+                    Some(Section::Purpose) => is_first,
+                    _ => false,
+                };
+                section.is_none() || !*are_level.get_or_insert(begins)
+            }
+            _ => {
+                if is_section(text, block) {
+                    are_level.get_or_insert(false);
+                }
+                false
+            }
+        }
+    };
     body.iter().position(ends).map_or(next, |offset| start.block + 1 + offset)
+}
+
+/// Whether a heading or a bold label begins a section.
+fn is_section(text: &str, block: &Block) -> bool {
+    let is_title = |words: &str| labels::section(words).is_some();
+    match &block.kind {
+        BlockKind::Heading { text: words, .. } => is_title(words.of(text)),
+        BlockKind::Prose(lines) => {
+            lines.iter().any(|line| labels::label(line.of(text).trim_start()).is_some_and(|(words, _)| is_title(words)))
+        }
+        _ => false,
+    }
 }
 
 /// Whether the text below a likely heading looks like a tool: a section, a table of parameters,
 /// or a definition in JSON or YAML.
 fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
     blocks.iter().any(|block| match &block.kind {
-        BlockKind::Heading { text: words, .. } => labels::section(words.of(text)).is_some(),
+        BlockKind::Heading { .. } => is_section(text, block),
         _ if schemas::is_list(text, &block.kind, block.span) => true,
         BlockKind::Table(_) | BlockKind::Html => {
             Table::of(text, &block.kind, block.span).is_some_and(|table| table.columns().is_some())
@@ -200,9 +236,7 @@ fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
             let keys = ["inputSchema", "input_schema", "parameters:", "\"parameters\""];
             keys.iter().any(|key| body.contains(key))
         }
-        BlockKind::Prose(lines) => lines.iter().any(|line| {
-            labels::label(line.of(text).trim_start()).is_some_and(|(words, _)| labels::section(words).is_some())
-        }),
+        BlockKind::Prose(_) => is_section(text, block),
         BlockKind::Comment => false,
     })
 }

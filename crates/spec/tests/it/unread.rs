@@ -201,3 +201,43 @@ fn definitions_of_other_programs_are_read() {
         assert_eq!(parameters, ["level"], "{definition}");
     }
 }
+
+#[test]
+fn sections_of_the_tools_own_level_belong_to_it() {
+    let one =
+        "### dim_it\n\nDims.\n\n### Parameters\n\n- `room` (string, required): The room.\n\n### Security\n\nSafe.\n";
+    let two = one.replace("dim_it", "blink_it").replace("room", "times");
+    let text = format!("# Lamps\n\n{one}\n{two}\n### Glossary\n\nA lamp gives light.\n");
+    let (tools, further) = outline(&text);
+    let tool = |name: &str, parameter: &str| (name.to_owned(), vec![parameter.to_owned()]);
+    assert_eq!(tools, [tool("dim_it", "room"), tool("blink_it", "times")]);
+    assert_eq!(further, "### Glossary\n\nA lamp gives light.");
+    assert!(Document::parse(&text).tools.iter().all(|tool| tool.security == "Safe."));
+    // What is said of all tools after one with sections of its own is not that tool's.
+    for body in ["#### Parameters\n\n- `room` (string): The room.\n", "**Parameters**:\n- `room` (string): The room.\n"]
+    {
+        let (tools, further) =
+            outline(&format!("# Lamps\n\n### dim_it\n\n{body}\n### Returns\n\nText, from all tools.\n"));
+        assert_eq!(tools, [tool("dim_it", "room")]);
+        assert!(further.contains("from all tools"), "{further}");
+    }
+    let table = "| Name | Type | Description |\n|---|---|---|\n| `room` | string | The room. |\n";
+    let (_, further) = outline(&format!("# Lamps\n\n### dim_it\n\n{table}\n### Summary\n\nLamps.\n"));
+    assert!(further.contains("Lamps."), "{further}");
+}
+
+#[test]
+fn names_in_tables_have_no_marks_and_brackets_mean_items() {
+    let table = "| Name | Type | Required | Description |\n|---|---|---|---|\n| `room`* | string | Yes | The room. |\n\
+                 | `tags[]` | string | No | A tag. |\n| `users[]` | object | Yes | A user. |\n| `users[].id` | integer | Yes | The id. |\n\
+                 | `list` | array | No | A list. |\n| `list[]` | number | No | A number. |\n";
+    let text = format!("# T\n\n## Tool: `dim_it`\n\n### 3. Input Schema (Parameters)\n\n{table}");
+    let expected = serde_json::json!({"type": "object", "properties": {
+        "room": {"type": "string", "description": "The room."},
+        "tags": {"type": "array", "items": {"type": "string", "description": "A tag."}},
+        "users": {"type": "array", "items": {"type": "object", "description": "A user.",
+            "properties": {"id": {"type": "integer", "description": "The id."}}, "required": ["id"]}},
+        "list": {"type": "array", "description": "A list.", "items": {"type": "number", "description": "A number."}},
+    }, "required": ["room", "users"]});
+    assert_eq!(*Document::parse(&text).tools[0].input, expected);
+}
