@@ -335,6 +335,28 @@ mod tests {
     }
 
     #[test]
+    fn an_undecided_change_is_followed_like_a_breaking_one() {
+        let named = |pattern: &str| {
+            relay(json!({"type": "object", "properties": {"name": {"type": "string", "pattern": pattern}}}))
+        };
+        let (before, after) = (named("^a[0-9]+x$"), named("^a[0-9]*b?x$"));
+        let impacts: Vec<Impact> = diff_tool(&before, &after).iter().map(|change| change.impact).collect();
+        assert_eq!(impacts, [Impact::Undecided]);
+        for (follow, version, held) in [
+            (Follow::Nothing, "9.0.0", true),
+            (Follow::Patch, "9.0.0", true),
+            (Follow::Minor, "9.0.0", true),
+            (Follow::Major, "1.9.0", true),
+            (Follow::Major, "2.0.0", false),
+        ] {
+            let mut owner = agreed(follow);
+            owner.tools.insert("relay".to_owned(), LockedTool { tool: before.clone(), pinned: true });
+            let is_held = matches!(decide(&owner, version, &after), Decision::Held { .. });
+            assert_eq!(is_held, held, "{follow:?} {version}");
+        }
+    }
+
+    #[test]
     fn versions_only_go_up() {
         assert_eq!(higher_version("1.2.0", "1.3.0").as_deref(), Some("1.3.0"));
         for lower in ["1.2.0", "1.1.9", "0", "", "x"] {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sinew_tool::{StepSource, Tool, Version};
 
-use crate::compare::{Bump, Change, diff_tool};
+use crate::compare::{Bump, Change, Impact, diff_tool};
 use crate::model::read_version;
 
 /// The version of the file's format.
@@ -222,10 +222,18 @@ fn decide(
     if let Some(change) = changes.iter().find(|change| change.impact.may_break())
         && !grew(Bump::Major)
     {
-        let why = format!("a breaking change without a new major version ({}): {}", stayed(), change.message);
+        let article = if change.impact == Impact::Undecided { "an" } else { "a" };
+        let why = format!(
+            "{article} {} change without a new major version ({}): {}",
+            change.impact.word(),
+            stayed(),
+            change.message
+        );
         return (Decision::Quarantined, why);
     }
-    let is_words = |change: &&Change| matches!(change.kind, "description-changed" | "title-changed" | "words-changed");
+    let is_words = |change: &&Change| {
+        matches!(change.kind, "description-changed" | "title-changed" | "words-changed" | "annotation-changed")
+    };
     if let Some(change) = changes.iter().find(is_words)
         && !grew(Bump::Patch)
     {
@@ -416,6 +424,23 @@ mod tests {
         let hidden =
             relay("Switches the relay.", json!({"on": {"type": "boolean", "description": "psst"}}), json!(["on"]));
         assert_eq!(decision(&lock, "1.2.0", hidden), Decision::Quarantined);
+        let shown =
+            relay("Switches the relay.", json!({"on": {"type": "boolean", "examples": ["psst"]}}), json!(["on"]));
+        assert_eq!(decision(&lock, "1.2.0", shown), Decision::Quarantined);
+    }
+
+    #[test]
+    fn an_undecided_change_needs_the_version_of_a_breaking_one() {
+        let named = |pattern: &str| {
+            let name = json!({"name": {"type": "string", "pattern": pattern}});
+            relay("Switches the relay.", name, json!(["name"]))
+        };
+        let mut lock = Lock::default();
+        lock.record("board:01", "1.2.0", &[named("^a[0-9]+x$")], Some(true));
+        let verdict = |version: &str| check(&lock, "board:01", version, &[named("^a[0-9]*b?x$")]).remove(0);
+        assert_eq!(verdict("1.3.0").decision, Decision::Quarantined);
+        assert!(verdict("1.3.0").why.starts_with("an undecided change"), "{}", verdict("1.3.0").why);
+        assert_eq!(verdict("2.0.0").decision, Decision::Changed);
     }
 
     #[test]

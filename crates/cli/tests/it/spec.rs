@@ -270,6 +270,32 @@ fn a_version_that_is_too_small_fails_and_one_that_is_enough_does_not() {
 }
 
 #[test]
+fn an_undecided_change_fails_unless_it_is_allowed_or_announced() {
+    let desk = Desk::new();
+    let named = |version: &str, pattern: &str| {
+        let mut tool = relay(SAYS, version, &["on"]);
+        tool["inputSchema"]["properties"]["on"] = json!({"type": "string", "pattern": pattern});
+        list(json!([tool]))
+    };
+    desk.put("old.json", named("1.2.0", "^a[0-9]+x$"));
+    desk.put("new.json", named("1.2.1", "^a[0-9]*b?x$"));
+    desk.put("major.json", named("2.0.0", "^a[0-9]*b?x$"));
+    let fails = desk.spec(&["diff", "old.json", "new.json"]);
+    assert!(fails.code == 1 && fails.out.contains("undecided") && fails.out.contains("2.0.0"), "{fails:?}");
+    desk.spec(&["diff", "old.json", "new.json", "--allow", "undecided"]).ok();
+    desk.spec(&["diff", "old.json", "new.json", "--allow", "breaking"]).ok();
+    desk.spec(&["diff", "old.json", "major.json"]).ok();
+    // Notes are text, which needs no more than a patch version and fails nothing.
+    let page = |notes: &str| {
+        format!("# T\n\n## Tool: `a_b`\n\n### 3. Input Schema (Parameters)\n\nNone.\n\n### Quirks\n\n{notes}\n")
+    };
+    desk.put("one.md", page("It hums."));
+    desk.put("two.md", page("It sings."));
+    let text = desk.spec(&["diff", "one.md", "two.md"]).ok().out;
+    assert!(text.contains("Quirks") && text.contains("cosmetic") && text.contains("patch"), "{text}");
+}
+
+#[test]
 fn a_locked_repository_changes_only_with_a_version() {
     let desk = Desk::new();
     desk.put("tools.json", list(json!([relay(SAYS, "1.2.0", &["on"])])));

@@ -270,3 +270,52 @@ fn what_only_a_document_can_say_is_not_compared_with_a_list() {
         assert!(found.not_compared.contains(&part), "{part}: {:?}", found.not_compared);
     }
 }
+
+/// The gravest class of the changes from one version of a tool's entry to another; `null` for no tool.
+fn gravest(old: Value, new: Value) -> &'static str {
+    let list = |more: Value| {
+        let mut tool =
+            json!({"name": "dim_it", "description": "Dims.", "version": "1.2.0", "inputSchema": {"type": "object"}});
+        let Some(more) = more.as_object() else { return Document::parse("[]") };
+        tool.as_object_mut().unwrap().extend(more.clone());
+        tool.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        Document::parse(&json!([tool]).to_string())
+    };
+    let changes = diff_documents(&list(old), &list(new)).changes;
+    changes.iter().map(|change| change.impact).max().unwrap().word()
+}
+
+#[test]
+fn the_page_about_agreements_names_the_classes_that_changes_have() {
+    let input = |schema: Value| json!({"inputSchema": {"type": "object", "properties": {"a": schema}}});
+    let output = |schema: Value| json!({"outputSchema": {"type": "object", "properties": {"a": schema}}});
+    let page = |from: &str, to: &str| {
+        let changes = diff_documents(&Document::parse(PAGE), &Document::parse(&PAGE.replace(from, to))).changes;
+        changes.iter().map(|change| change.impact).max().unwrap().word()
+    };
+    let examples = [
+        ("arguments: something is refused", gravest(input(json!({})), input(json!({"type": "string"})))),
+        ("arguments: more is accepted", gravest(json!({}), input(json!({"type": "string"})))),
+        ("results: something may come", gravest(output(json!({"type": "integer"})), output(json!({"type": "number"})))),
+        ("results: less may come", gravest(output(json!({"enum": ["x", "y"]})), output(json!({"enum": ["x"]})))),
+        ("a new error", page("is none.", "is none.\n- `no_bulb`: it is dark.")),
+        ("a tool must be run as a task", gravest(json!({}), json!({"execution": {"taskSupport": "required"}}))),
+        ("a tool may be run as a task", gravest(json!({}), json!({"execution": {"taskSupport": "optional"}}))),
+        ("hints: the tool may do more", gravest(json!({"annotations": {"readOnlyHint": true}}), json!({}))),
+        ("a tool is gone", gravest(json!({}), Value::Null)),
+        ("the version goes down", gravest(json!({}), json!({"version": "1.1.0"}))),
+        ("the version is no longer", gravest(json!({}), json!({"version": null}))),
+        ("descriptions, titles", gravest(json!({}), json!({"description": "Dims it."}))),
+        ("notes, errors", page("Old lamps blink.", "Old lamps hum.")),
+        ("the title and the text", page("For the hall.", "For the attic.")),
+        ("only a costly proof", gravest(input(json!({"pattern": "^a+$"})), input(json!({"pattern": "^(a|b)+$"})))),
+    ];
+    let text = include_str!("../../../../docs/agreements.md");
+    let table = text.split("## What counts as a breaking change").nth(1).unwrap().split("\n\n").nth(1).unwrap();
+    let rows: Vec<Vec<&str>> = table.lines().skip(2).map(|row| row.split('|').map(str::trim).collect()).collect();
+    assert_eq!(rows.len(), examples.len());
+    for (row, (change, class)) in rows.iter().zip(examples) {
+        assert!(row[1].starts_with(change), "{} {change}", row[1]);
+        assert_eq!(row[2], class, "{change}");
+    }
+}
