@@ -125,8 +125,8 @@ fn intent_command(intent: &IntentRequest) -> ShellCommand {
     command
 }
 
-/// `None` where the phone has no such package.
-fn parse_details(text: &str, package: &str) -> Option<AppDetails> {
+/// Reads what `dumpsys package` printed; `None` where the phone has no such package.
+pub fn parse_details(text: &str, package: &str) -> Option<AppDetails> {
     let mut lines = text.lines().map(str::trim).skip_while(|line| !line.starts_with(&format!("Package [{package}]")));
     lines.next()?;
     let mut details = AppDetails::default();

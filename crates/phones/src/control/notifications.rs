@@ -34,8 +34,9 @@ pub async fn list(on: &dyn PhoneShell) -> Result<Vec<Notification>, PhoneError> 
     Ok(parse(&output.text()))
 }
 
-/// A record begins with a line `NotificationRecord(...)`; its extras and actions follow, further in.
-fn parse(text: &str) -> Vec<Notification> {
+/// Reads what `dumpsys notification` printed. A record begins with a line `NotificationRecord(...)`; its extras and
+/// actions follow, further in.
+pub fn parse(text: &str) -> Vec<Notification> {
     let mut all: Vec<Notification> = Vec::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {

@@ -52,10 +52,11 @@ pub async fn read(on: &dyn PhoneShell) -> Result<PhoneStatus, PhoneError> {
         command = command.then(ShellCommand::new("echo sinew-stream"));
     }
     let output = on.run_command(&command, CommandLimits::seconds(20)).await?;
-    Ok(status(&String::from_utf8_lossy(&output.stdout)))
+    Ok(parse_status(&String::from_utf8_lossy(&output.stdout)))
 }
 
-fn status(text: &str) -> PhoneStatus {
+/// Reads what the commands of [`read`] printed.
+pub fn parse_status(text: &str) -> PhoneStatus {
     let mut parts = text.split(SEPARATOR);
     let mut part = || parts.next().unwrap_or_default();
     let (battery, switches, addresses, volumes) = (part(), part(), part(), part());
@@ -144,15 +145,15 @@ pub async fn crashes(
     let text = String::from_utf8_lossy(&output.stdout);
     let offset = text.lines().find_map(parse::offset).unwrap_or(jiff::tz::Offset::UTC);
     let since = since.map(|since| since.at(offset));
-    let mut found: Vec<Crash> = text.lines().filter_map(crash).collect();
+    let mut found: Vec<Crash> = text.lines().filter_map(parse_crash).collect();
     found.retain(|crash| since.is_none_or(|since| crash.time >= since));
     // A process may be named `package:part`.
     found.retain(|crash| package.is_none_or(|package| crash.process.split(':').next() == Some(package)));
     Ok(found.split_off(found.len().saturating_sub(most)))
 }
 
-/// `am_crash: [pid,user,process,flags,exception,message,file,line,…]` and `am_anr: [user,pid,process,flags,reason]`.
-fn crash(line: &str) -> Option<Crash> {
+/// Reads a line of the event log: `am_crash: [pid,user,process,flags,exception,message,file,line,…]` and `am_anr: [user,pid,process,flags,reason]`.
+pub fn parse_crash(line: &str) -> Option<Crash> {
     let entry = parse::log_line(line)?;
     let members = entry.message.trim().strip_prefix('[')?;
     let members = members.strip_suffix(']').unwrap_or(members);
@@ -193,7 +194,7 @@ mod tests {
     #[test]
     fn what_the_phone_says_is_read_and_what_it_does_not_say_is_left_out() {
         let text = "Current Battery Service state:\n  USB powered: true\n  status: 2\n  level: 87\n  temperature: 265\nsinew-next\n0\n1\nnull\n1\nsinew-next\n1: lo    inet 127.0.0.1/8 scope host lo\n21: wlan0    inet 192.168.1.20/24 brd 192.168.1.255\n21: wlan0    inet6 fe80::1/64 scope link\nsinew-next\n[V] will get volume\n[V] volume is 5 in range [0..15]\nsinew-stream\nError: unknown\nsinew-stream\n";
-        let status = status(text);
+        let status = parse_status(text);
         assert_eq!(
             (status.battery_percent, status.charging, status.battery_temperature),
             (Some(87), Some(true), Some(265))
@@ -201,21 +202,21 @@ mod tests {
         assert_eq!((status.airplane_mode, status.wifi, status.bluetooth), (Some(false), Some(true), None));
         assert_eq!(status.addresses, ["192.168.1.20"]);
         assert_eq!(status.volumes, [StreamVolume { stream: "media", level: 5, highest: 15 }]);
-        assert_eq!(super::status(""), PhoneStatus::default());
+        assert_eq!(parse_status(""), PhoneStatus::default());
     }
 
     #[test]
     fn crashes_keep_their_reason_and_messages_their_commas() {
         let line = "2026-02-11 16:30:00.123  1203  1250 I am_crash: [4711,0,com.shop,551075398,java.lang.IllegalStateException,no cart, no order,Cart.kt,42,0]";
-        let found = crash(line).unwrap();
+        let found = parse_crash(line).unwrap();
         assert_eq!((found.kind, found.process.as_str()), (CrashKind::Crash, "com.shop"));
         assert_eq!(found.reason, "java.lang.IllegalStateException: no cart, no order (Cart.kt:42)");
         let line = "2026-02-11 16:30:00.123  1203  1250 I am_anr  : [0,4712,com.shop,551075398,Input dispatching timed out (x, y)]";
-        assert_eq!(crash(line).unwrap().reason, "Input dispatching timed out (x, y)");
+        assert_eq!(parse_crash(line).unwrap().reason, "Input dispatching timed out (x, y)");
         for wrong in
             ["", "2026-02-11 16:30:00.123  1  1 I am_crash: [1,2]", "2026-02-11 16:30:00.123  1  1 I am_crash: x"]
         {
-            assert_eq!(crash(wrong), None, "{wrong}");
+            assert_eq!(parse_crash(wrong), None, "{wrong}");
         }
     }
 
@@ -225,12 +226,12 @@ mod tests {
             text in "(sinew-next|sinew-stream|level: |status: 2|inet |volume is |in range \\[0\\.\\.|[^a-z]{0,9}|\n){0,60}",
             reason in ".{0,2000}",
         ) {
-            let status = status(&text);
+            let status = parse_status(&text);
             proptest::prop_assert!(status.battery_percent.is_none_or(|percent| percent <= 100));
             proptest::prop_assert!(status.addresses.len() <= 20 && status.volumes.len() <= STREAMS.len());
             for tag in ["am_crash", "am_anr"] {
                 let line = format!("2026-02-11 16:30:00.123  1  1 I {tag}: [1,2,{reason},3,{reason}]");
-                if let Some(crash) = crash(&line) {
+                if let Some(crash) = parse_crash(&line) {
                     proptest::prop_assert!(crash.process.chars().count() <= 200 && crash.reason.chars().count() <= 500);
                 }
             }
