@@ -12,14 +12,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use sinew_boards::{Boards, HubConfig, Line};
-use sinew_front::{Front, FrontSettings};
 use sinew_gateway::{Gateway, Settings};
 use sinew_sim::board::{BoardKind, VirtualBoard, hardware_id};
 use sinew_tool::{Admission, DeviceEvent, DeviceInfo, DeviceKey, Family, FamilyName, Reach, Status, TextTrust};
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
+use crate::endpoint::Endpoint;
 use crate::load::{HttpConnection, bench_error};
 use crate::phones::{InstantPhone, MemoryGateway, ScreenSource, dump};
 use crate::process::TOKEN;
@@ -64,20 +62,14 @@ impl Work {
 async fn calls(count: u32) -> Result<(), Error> {
     let mut host = BoardHost::open()?;
     host.join(1).await?;
-    let listener = TcpListener::bind("127.0.0.1:0").await.and_then(|listener| Ok((listener.local_addr()?, listener)));
-    let (address, listener) = listener.map_err(|error| bench_error(format!("no free port: {error}")))?;
-    let shutdown = CancellationToken::new();
-    let front = Front::new(host.gateway.clone(), FrontSettings::default());
-    let serving = tokio::spawn(sinew_front::http::run(listener, front, None, shutdown.clone()));
-    let mut connection = HttpConnection::open(address).await?;
-    let call = request::call(address, TOKEN, PUBLIC_TOOL, json!({"device": info(1).suggested_id}));
+    let endpoint = Endpoint::open(&host.gateway).await?;
+    let mut connection = HttpConnection::open(endpoint.address).await?;
+    let call = request::call(endpoint.address, TOKEN, PUBLIC_TOOL, json!({"device": info(1).suggested_id}));
     for _ in 0..count {
         connection.exchange(&call).await?;
     }
     drop(connection);
-    shutdown.cancel();
-    let served = serving.await.map_err(|error| bench_error(format!("the endpoint died: {error}")))?;
-    served.map_err(|error| bench_error(format!("the endpoint failed: {error}")))?;
+    endpoint.close().await?;
     host.close().await;
     Ok(())
 }

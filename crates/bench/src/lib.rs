@@ -12,6 +12,7 @@ mod chaos;
 mod console;
 mod crowd;
 mod direct;
+mod endpoint;
 mod fleet;
 mod gadgets;
 pub mod instructions;

@@ -179,6 +179,12 @@ impl HttpConnection {
         Ok((head, body))
     }
 
+    /// Sends a request; the head of its answer.
+    pub(crate) async fn head(&mut self, request: &[u8]) -> Result<String, Error> {
+        let body = self.read(request).await?;
+        Ok(String::from_utf8_lossy(&self.buffer[..body]).into_owned())
+    }
+
     /// What a path of the measured gateway's API answers.
     pub(crate) async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Error> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n", self.address);

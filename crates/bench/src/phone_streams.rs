@@ -1,20 +1,22 @@
 //! What streams from and to phones: a screen that is watched by several people, and an app that is installed.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use sinew_gateway::{Principal, Role};
+use sinew_gateway::{Gateway, Settings};
 use sinew_phones::control::install::{self, ApkSet};
 use sinew_phones::image::{JpegOptions, finish};
-use sinew_phones::{Capabilities, Image, Phone, PhoneError, PhoneIdentity, Work};
+use sinew_phones::{Capabilities, Image, Phone, PhoneDevice, PhoneError, PhoneIdentity, Profile, Work};
 use sinew_sim::phone::{Handset, PhoneClock, PhoneSetup, virtual_app};
-use sinew_tool::LiveRequest;
+use sinew_tool::{DeviceEvent, Silent};
 
 use crate::BenchPlan;
 use crate::Error;
-use crate::load::{bench_error, percentile};
-use crate::phones::MemoryGateway;
-use crate::process::{Scratch, own_processor_time};
+use crate::endpoint::Endpoint;
+use crate::load::{HttpConnection, bench_error, percentile};
+use crate::process::{Scratch, TOKEN, own_processor_time};
 use crate::report::{Figure, Report};
 use crate::virtual_adb::VirtualAdb;
 
@@ -64,29 +66,32 @@ async fn live_view(plan: &BenchPlan, report: &mut Report) -> Result<(), Error> {
     let options = JpegOptions { quality: 60, ..JpegOptions::default() };
     let pictures = (0..20).map(|shade| finish(coloured(shade), &options).map(|jpeg| jpeg.bytes));
     let pictures = pictures.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    let gateway = MemoryGateway::open()?;
-    gateway.join(MovingPhone { pictures, next: AtomicUsize::new(0) });
+    let settings = Settings { token: Some(TOKEN.to_owned()), ..Settings::default() };
+    let gateway = Gateway::open(settings).map_err(|error| bench_error(format!("no gateway: {error}")))?;
+    let phone = PhoneDevice::new(MovingPhone { pictures, next: AtomicUsize::new(0) }, Profile::Full);
+    gateway.apply(DeviceEvent::Joined(Arc::new(phone)));
+    let endpoint = Endpoint::open(&gateway).await?;
     let time = plan.time.max(Duration::from_secs(2));
-    let viewers: Vec<Viewer<'_>> = (0..VIEWERS).map(|number| Viewer::new(&gateway, number)).collect();
     // Opening a view is a call of its own with a whole picture; what is measured is watching.
-    let mut known = Vec::new();
-    for viewer in &viewers {
-        known.push(viewer.next(None).await?);
+    let mut viewers = Vec::new();
+    for _ in 0..VIEWERS {
+        let mut viewer = Viewer::open(endpoint.address).await?;
+        viewer.next().await?;
+        viewers.push(viewer);
     }
     let (used, began) = (own_processor_time()?, Instant::now());
-    let watching = viewers.iter().zip(known).map(|(viewer, mut known)| async move {
+    let watching = viewers.into_iter().map(|mut viewer| async move {
         let mut seen = 0u32;
         while began.elapsed() < time {
-            if let Some(next) = viewer.next(known.clone()).await? {
-                (seen, known) = (seen + 1, Some(next));
-            }
+            seen += u32::from(viewer.next().await?);
         }
         Ok::<u32, Error>(seen)
     });
     let seen = futures_util::future::try_join_all(watching).await?;
     let seconds = began.elapsed().as_secs_f64();
     let share = own_processor_time()?.saturating_sub(used).as_secs_f64() / seconds * 100.0;
-    gateway.inner.close().await;
+    endpoint.close().await?;
+    gateway.close().await;
     let slowest = f64::from(seen.into_iter().min().unwrap_or_default()) / seconds;
     let label = format!("phone: pictures a second for each of {VIEWERS} viewers at {SIDE} pixels");
     report.push(Figure::at_least("live_pictures", &label, slowest, "/s", 8.0));
@@ -95,23 +100,36 @@ async fn live_view(plan: &BenchPlan, report: &mut Report) -> Result<(), Error> {
     Ok(())
 }
 
-/// Somebody who watches the moving phone.
-struct Viewer<'a> {
-    gateway: &'a MemoryGateway,
-    who: Principal,
+/// Somebody who watches the moving phone over HTTP.
+struct Viewer {
+    connection: HttpConnection,
+    address: SocketAddr,
+    /// The tag of the last picture.
+    known: Option<String>,
 }
 
-impl Viewer<'_> {
-    fn new(gateway: &MemoryGateway, number: usize) -> Viewer<'_> {
-        Viewer { gateway, who: Principal::new(format!("viewer-{number}"), Role::Client) }
+impl Viewer {
+    async fn open(address: SocketAddr) -> Result<Viewer, Error> {
+        Ok(Viewer { connection: HttpConnection::open(address).await?, address, known: None })
     }
 
-    /// The digest of the next picture that differs from the one that is known.
-    async fn next(&self, known: Option<String>) -> Result<Option<String>, Error> {
-        let wanted = LiveRequest { max_side: SIDE, quality: 60, known, patience: Duration::from_secs(5) };
-        let picture = self.gateway.inner.view_screen(&self.who, "moving", "bench", &wanted).await;
-        let picture = picture.map_err(|error| bench_error(format!("watching failed: {error}")))?;
-        Ok(picture.map(|picture| picture.digest))
+    /// Waits for the next picture that differs from the last one; `false` where there was none for a while.
+    async fn next(&mut self) -> Result<bool, Error> {
+        let address = self.address;
+        let known = self.known.iter().map(|tag| format!("If-None-Match: {tag}\r\n")).collect::<String>();
+        let request = format!(
+            "GET /api/v1/phones/moving/screen?max_side={SIDE}&quality=60 HTTP/1.1\r\nHost: {address}\r\n\
+             Authorization: Bearer {TOKEN}\r\n{known}\r\n"
+        );
+        let head = self.connection.head(request.as_bytes()).await?;
+        if head.starts_with("HTTP/1.1 304") {
+            return Ok(false);
+        }
+        let tag =
+            head.lines().find_map(|line| line.strip_prefix("etag: ")).filter(|_| head.starts_with("HTTP/1.1 200"));
+        let tag = tag.ok_or_else(|| bench_error(format!("watching failed: {head}")))?;
+        self.known = Some(tag.to_owned());
+        Ok(true)
     }
 }
 
