@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use sinew_phones::adb::AdbPhone;
 use sinew_phones::control::install::{self, ApkSet};
+use sinew_phones::tools::table;
 use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::phone::{Handset, LockScreen, PhoneClock, PhoneSetup, StockApp, shopping};
-use sinew_tool::{ErrorKind, LiveRequest, Silent, Value, json};
+use sinew_tool::{Device, ErrorKind, LiveRequest, Outcome, Silent, ToolError, Value, json};
 
 use crate::common::virtual_adb::VirtualAdb;
 use crate::common::{call, run_steps};
@@ -90,11 +91,7 @@ async fn end_call_everywhere(bench: &VirtualAdb, apks: &Path, tool: &str, argume
     for ending in [Ending::CallerLeaves, Ending::CableIsPulled] {
         let work = async |phone| {
             let device = device(phone, apks);
-            let done = match tool {
-                "run_steps" => run_steps(Arc::new(device), arguments.clone()).await,
-                tool => call(&device, tool, arguments.clone()).await,
-            };
-            done.map_err(|error| error.kind)
+            run_steps_or_call(Arc::new(device), tool, arguments.clone()).await.map_err(|error| error.kind)
         };
         let moments = end_everywhere(bench, ending, tool, work).await;
         // Fewer would mean that it was not ended everywhere.
@@ -150,6 +147,60 @@ async fn whatever_else_is_ended_anywhere_leaves_nothing_on_the_phone() {
         ("run_steps", steps, 10),
     ] {
         end_call_everywhere(&bench, Path::new(""), tool, &arguments, least).await;
+    }
+}
+
+/// The first moments of a tool are those of its first commands.
+const FIRST_MOMENTS: u64 = 4;
+
+#[tokio::test]
+async fn a_phone_that_goes_away_during_any_tool_is_lost_at_once_and_keeps_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("shopping.apk"), shopping().apk).unwrap();
+    let Some(bench) = bench().await else { return };
+    for row in table::rows() {
+        let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let mut lost = 0;
+        for moment in 0..FIRST_MOMENTS {
+            bench.handset.restart();
+            let phone: Arc<dyn Device> = Arc::new(device(bench.connected().await, folder.path()));
+            for (tool, arguments) in row.page.scene.steps() {
+                // What only the agent can do is not needed to get that far.
+                let _ = call(&*phone, tool, read(arguments)).await;
+            }
+            let halted = bench.handset.halt_after(moment);
+            let mut running = Box::pin(run_steps_or_call(phone, row.name, read(row.page.example)));
+            let is_halted = tokio::select! {
+                biased;
+                () = halted => true,
+                _ = &mut running => false,
+            };
+            bench.handset.unplug();
+            if is_halted && let Err(error) = running.await {
+                assert_eq!(error.kind, ErrorKind::DeviceLost, "{} at moment {moment}: {error}", row.name);
+                lost += 1;
+            }
+            bench.handset.go_on();
+            bench.handset.plug_in();
+            if row.name.starts_with("open_") {
+                // An open shade is what some of these were asked for.
+                bench.handset.restart();
+            }
+            expect_clean(&bench.handset, &format!("{} at moment {moment}", row.name)).await;
+            if !is_halted {
+                break;
+            }
+        }
+        let needs_agent =
+            ["pinch", "custom_gesture", "get_clipboard", "set_clipboard", "select_text"].contains(&row.name);
+        assert!(lost > 0 || needs_agent, "{} was never lost", row.name);
+    }
+}
+
+async fn run_steps_or_call(phone: Arc<dyn Device>, tool: &str, arguments: Value) -> Result<Outcome, ToolError> {
+    match tool {
+        "run_steps" => run_steps(phone, arguments).await,
+        tool => call(&*phone, tool, arguments).await,
     }
 }
 
