@@ -15,6 +15,7 @@ mod direct;
 mod endpoint;
 mod fleet;
 mod gadgets;
+mod hostile;
 pub mod instructions;
 mod load;
 mod phone_streams;
@@ -144,6 +145,7 @@ impl Bench {
             Stage::Voice => voice::measure(plan, scratch, report).await,
             Stage::Routines => routines::measure(plan, scratch, report).await,
             Stage::Gadgets => gadgets::measure(plan, scratch, report).await,
+            Stage::Hostile => hostile::measure(plan, scratch, report).await,
             Stage::Fleet(count) => fleet::measure(count, plan, scratch, report).await,
             Stage::Mqtt => fleet::measure_mqtt(plan, scratch, report).await,
             Stage::Crowd(count) => crowd::measure(count, plan, scratch, report).await,

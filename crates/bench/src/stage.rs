@@ -18,6 +18,7 @@ pub enum Stage {
     Voice,
     Routines,
     Gadgets,
+    Hostile,
     Fleet(u32),
     Mqtt,
     Crowd(u32),
@@ -27,7 +28,7 @@ pub enum Stage {
 
 impl Stage {
     /// What is measured unless something else is asked for, in this order. Each can be measured alone.
-    pub const USUAL: [Stage; 15] = [
+    pub const USUAL: [Stage; 16] = [
         Stage::Starting,
         Stage::Speed,
         Stage::Latency,
@@ -43,6 +44,7 @@ impl Stage {
         Stage::Voice,
         Stage::Routines,
         Stage::Gadgets,
+        Stage::Hostile,
     ];
 
     /// The stage of [`Stage::USUAL`] with this name.
@@ -77,6 +79,7 @@ impl Stage {
             Stage::Voice => ("voice", "relaying voices"),
             Stage::Routines => ("routines", "running routines"),
             Stage::Gadgets => ("gadgets", "calling servers, lines and things"),
+            Stage::Hostile => ("hostile", "calling boards beside a hostile one"),
             Stage::Fleet(_) => ("fleet", "gathering a fleet"),
             Stage::Mqtt => ("mqtt", "calling boards on MQTT"),
             Stage::Crowd(_) => ("crowd", "gathering a crowd"),

@@ -44,9 +44,13 @@ fn a_quick_benchmark_prints_every_figure() {
         "http_added_us",
         "line_added_us",
         "thing_added_us",
+        "hostile_rate_share",
+        "hostile_p99_times",
+        "hostile_mb",
     ] {
         assert!(figures["figures"][key]["value"].is_number(), "{key} is missing in {figures:#}");
     }
+    assert_eq!(figures["figures"]["hostile_failures"]["value"], 0.0, "{figures:#}");
     assert!(figures["profile"].as_str().is_some_and(|profile| !profile.is_empty()), "{figures:#}");
     let adb = figures["skipped"].to_string().contains("adb is not there");
     for key in ["apps_cold_ms", "apps_warm_ms", "apps_again_ms"] {
