@@ -205,6 +205,7 @@ pub(crate) async fn status(State(front): State<Arc<FrontState>>) -> Response<Bod
     answer(Ok(GatewayStatus {
         waiting_boards: front.gateway.waiting().len(),
         brokers: brokers.collect(),
+        store_problem: front.gateway.store_problem(),
         config_problem: front.gateway.config_problem(),
         routines: front.gateway.routines_folder().map(|folder| folder.display().to_string()),
         tasks,

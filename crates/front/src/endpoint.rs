@@ -44,8 +44,6 @@ pub(crate) struct McpEndpoint {
     /// One for each form of the tool list.
     services: [RmcpService; 4],
     sessions: Arc<Sessions>,
-    /// Ends every stream that is still open.
-    pub stop: CancellationToken,
 }
 
 impl McpEndpoint {
@@ -58,16 +56,15 @@ impl McpEndpoint {
     }
 
     pub(crate) fn new(front: Arc<FrontState>) -> Arc<McpEndpoint> {
-        let stop = CancellationToken::new();
         let sessions = Sessions::new(&front.settings.limits, front.settings.open);
         let service = |form| {
-            let config = config(stop.clone(), front.settings.limits.body);
+            let config = config(front.stop.clone(), front.settings.limits.body);
             let front = front.clone();
             let make = move || Ok(Mcp::new(front.clone(), form, "mcp", CALLER.try_with(Arc::clone).ok()));
             StreamableHttpService::new(make, sessions.manager.clone(), config)
         };
-        front.tasks.spawn(end_revoked(front.clone(), sessions.clone(), stop.clone()));
-        Arc::new(McpEndpoint { services: ListForm::ALL.map(service), sessions, stop, front })
+        front.tasks.spawn(end_revoked(front.clone(), sessions.clone()));
+        Arc::new(McpEndpoint { services: ListForm::ALL.map(service), sessions, front })
     }
 
     async fn post(
@@ -128,7 +125,7 @@ impl McpEndpoint {
             && let Some(fast_call) = FastCall::read(&parts.headers, &bytes)
             && !self.front.has_header_arguments(who, form)
         {
-            let (parts, body) = fast_call.run(&self.front, who, form.shape, &self.stop).await.into_parts();
+            let (parts, body) = fast_call.run(&self.front, who, form.shape).await.into_parts();
             return Response::from_parts(parts, Body::new(TrackedBody::new(body, (running, share))));
         }
         if let Some(error) = inspect::check_parameters(&bytes) {
@@ -178,10 +175,10 @@ impl McpEndpoint {
 }
 
 /// Ends the sessions of tokens that are no longer valid.
-async fn end_revoked(front: Arc<FrontState>, sessions: Arc<Sessions>, stop: CancellationToken) {
+async fn end_revoked(front: Arc<FrontState>, sessions: Arc<Sessions>) {
     let tokens = front.gateway.tokens();
     let mut revocations = tokens.revocations();
-    while let Some(Ok(())) = stop.run_until_cancelled(revocations.changed()).await {
+    while let Some(Ok(())) = front.stop.run_until_cancelled(revocations.changed()).await {
         sessions.end(|owner| !tokens.is_valid(owner)).await;
     }
 }

@@ -15,7 +15,6 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 use sinew_gateway::{Principal, Shape};
-use tokio_util::sync::CancellationToken;
 
 use crate::call::ToolCall;
 use crate::mcp::as_model;
@@ -57,19 +56,18 @@ impl FastCall<'_> {
         is_plain.then_some(call)
     }
 
-    /// Makes the call and answers it. The call is dropped when `stop` is cancelled first.
+    /// Makes the call and answers it. The call is dropped when the gateway stops first.
     pub(crate) async fn run(
         self,
         front: &FrontState,
         who: &Arc<Principal>,
         shape: Shape,
-        stop: &CancellationToken,
     ) -> Response<Body> {
         let answer = match ToolCall::modern(front, as_model(who), self.params) {
             Ok(tool_call) => {
                 // Boxed, because every layer around the request would move its size along.
                 let call = Box::pin(front.gateway.call(tool_call.request(shape, "mcp")));
-                let answer = stop.run_until_cancelled(call).await;
+                let answer = front.stop.run_until_cancelled(call).await;
                 let Some(answer) = answer else {
                     let id = serde_json::to_value(&self.id).unwrap_or_default();
                     let message = "the gateway stopped before the call ended; check whether it took effect";

@@ -309,6 +309,10 @@ pub(crate) async fn serve_as<F: Future<Output = Response<Body>>>(
         () = front.gateway.tokens().revoked(&who) => {
             return *unauthorized(front, "The bearer token was revoked", ChallengeError::Invalid);
         }
+        () = front.stop.cancelled() => {
+            let message = "the gateway stopped before the request ended; check whether a call took effect";
+            return reply::problem(StatusCode::SERVICE_UNAVAILABLE, "stopping", message);
+        }
     };
     let (gateway, client) = (front.gateway.clone(), who.clone());
     let can_end = session.is_some() || who.revocable;

@@ -30,11 +30,7 @@ use crate::endpoint::{self, McpEndpoint};
 use crate::guard::{self, Guard};
 use crate::stall::StallTimeout;
 use crate::state::FrontState;
-use crate::upgrade::{self, UpgradeState};
-use crate::{
-    Front, TlsIdentity, api, backup, cluster, decisions, leases, metrics, overview, phones, reply, rest, routines,
-    servers, sign_in, stdio,
-};
+use crate::{Front, TlsIdentity, api, backup, cluster, decisions, leases, metrics, overview, phones, reply, rest, routines, servers, sign_in, stdio, upgrade};
 
 /// A connection that sends nothing for this long is closed, whether it is slow or idle.
 const IDLE: Duration = Duration::from_secs(75);
@@ -76,7 +72,7 @@ pub async fn run(
     connections.leave.cancel();
     front.calls.close();
     stdio::calls_finished(&front).await;
-    endpoint.stop.cancel();
+    front.stop.cancel();
     front.tasks.close();
     connections.tasks.close();
     let closing = async { tokio::join!(connections.tasks.wait(), front.tasks.wait()) };
@@ -105,10 +101,7 @@ fn routes(front: &Arc<FrontState>, endpoint: &Arc<McpEndpoint>, is_tls: bool) ->
 fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndpoint>) -> MethodRouter {
     let router: MethodRouter<Arc<FrontState>> = match operation {
         Operation::Mcp => any(endpoint::handle).with_state(endpoint.clone()),
-        Operation::McpStream => {
-            let state = UpgradeState { front: front.clone(), endpoint: endpoint.clone() };
-            get(upgrade::handle).with_state(state)
-        }
+        Operation::McpStream => get(upgrade::handle),
         Operation::RestInitialize | Operation::RestCall | Operation::RestListPosted => post(rest::receive),
         Operation::RestList => get(rest::list),
         Operation::Health => get(health),

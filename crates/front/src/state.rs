@@ -27,6 +27,8 @@ pub(crate) struct FrontState {
     pub cluster: Option<Arc<dyn ClusterView>>,
     /// Cancelled first when the gateway stops: subscriptions end, calls still run.
     pub drain: CancellationToken,
+    /// Cancelled when the time of the calls that still run is up: they are told so.
+    pub stop: CancellationToken,
     /// Running calls, until their answers are sent.
     pub calls: TaskTracker,
     /// Every task that was spawned for a connection.
@@ -98,6 +100,7 @@ impl FrontState {
             sign_in,
             cluster,
             drain: CancellationToken::new(),
+            stop: CancellationToken::new(),
             calls: TaskTracker::new(),
             tasks: TaskTracker::new(),
             bodies,

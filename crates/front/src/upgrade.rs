@@ -15,7 +15,6 @@ use sinew_gateway::Principal;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection_places::ConnectionPlace;
-use crate::endpoint::McpEndpoint;
 use crate::listing::ListForm;
 use crate::stall::StallTimeout;
 use crate::state::FrontState;
@@ -24,13 +23,7 @@ use crate::{reply, stdio};
 /// The value of the `Upgrade` header.
 pub const PROTOCOL: &str = "sinew-mcp";
 
-#[derive(Clone)]
-pub(crate) struct UpgradeState {
-    pub front: Arc<FrontState>,
-    pub endpoint: Arc<McpEndpoint>,
-}
-
-pub(crate) async fn handle(State(state): State<UpgradeState>, mut request: Request) -> Response<Body> {
+pub(crate) async fn handle(State(front): State<Arc<FrontState>>, mut request: Request) -> Response<Body> {
     let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
         return reply::empty(StatusCode::UNAUTHORIZED);
     };
@@ -49,10 +42,9 @@ pub(crate) async fn handle(State(state): State<UpgradeState>, mut request: Reque
     let upgrade = hyper::upgrade::on(&mut request);
     let place = request.extensions().get::<Arc<ConnectionPlace>>().cloned();
     let connection_use = place.as_ref().and_then(|place| place.start_use(&who));
-    let UpgradeState { front, endpoint } = state;
     front.tasks.clone().spawn(async move {
         let served = match upgrade.await {
-            Ok(upgraded) => serve(&front, who, form, TokioIo::new(upgraded), &endpoint.stop).await,
+            Ok(upgraded) => serve(&front, who, form, TokioIo::new(upgraded)).await,
             Err(error) => Err(std::io::Error::other(error)),
         };
         if let Err(error) = served {
@@ -72,9 +64,8 @@ async fn serve(
     who: Arc<Principal>,
     form: ListForm,
     connection: TokioIo<Upgraded>,
-    stop: &CancellationToken,
 ) -> std::io::Result<()> {
-    let (cut, stop) = (CancellationToken::new(), stop.child_token());
+    let (cut, stop) = (CancellationToken::new(), front.stop.child_token());
     let connection = StallTimeout::new(connection, front.settings.limits.stall).cut_by(cut.clone());
     let (reader, writer) = tokio::io::split(connection);
     let mut serving = std::pin::pin!(stdio::serve(front, who.clone(), form, "stdio", reader, writer, stop.clone()));
