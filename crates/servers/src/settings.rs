@@ -25,6 +25,9 @@ sinew_tool::settings! {
         pub token_file: Option<PathBuf> = None;
         /// Further headers of each request.
         pub headers: BTreeMap<String, String> = BTreeMap::new(), check check_headers;
+        /// Headers whose values are secret: files whose first line is the value, or credentials of systemd with that name.
+        /// Relative to the configuration file.
+        pub header_files: BTreeMap<String, PathBuf> = BTreeMap::new();
         /// Seconds between two looks at the tool list. Changes that a server reports itself are taken at once.
         pub poll: Duration = Duration::from_secs(30), within 1..=86_400;
         /// Calls at the same time. Many boards can do no more than one.
@@ -155,7 +158,8 @@ impl ServerConfig {
                 (ServerPlace::Http { url, headers: self.all_headers()?, allowed: AllowedHosts::Any }, name)
             }
             (None, command @ [program, ..]) => {
-                if self.token.is_some() || self.token_file.is_some() || !self.headers.is_empty() {
+                let files = self.token_file.is_some() || !self.header_files.is_empty();
+                if self.token.is_some() || files || !self.headers.is_empty() {
                     let why = "`token` and `headers` are for servers with a `url`; give a program its secrets in its environment";
                     return Err(why.to_owned());
                 }

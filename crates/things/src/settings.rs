@@ -1,6 +1,7 @@
 //! `[[things]]` in the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -75,6 +76,9 @@ sinew_tool::settings! {
         pub url: String = String::new();
         /// Headers; `${name}` inserts an argument.
         pub headers: BTreeMap<String, String> = BTreeMap::new();
+        /// Headers whose values are secret: files whose first line is the value, or credentials of systemd with that name.
+        /// Relative to the configuration file.
+        pub header_files: BTreeMap<String, PathBuf> = BTreeMap::new();
         /// What is sent; `${name}` inserts an argument.
         pub body: Option<String> = None;
         /// JSON Pointer to the part of the answer that is returned: `/ison`.

@@ -111,6 +111,8 @@ sinew_tool::settings! {
     internal {
         /// The file it was read from.
         pub file: Option<PathBuf> = None;
+        /// The files that hold its secrets: those that it names, and itself if a secret stands in it.
+        pub secret_files: Vec<PathBuf> = Vec::new();
     }
 }
 

@@ -250,6 +250,10 @@ impl<T: Setting + Default> Setting for BTreeMap<String, T> {
     fn to_value(&self) -> Value {
         self.iter().map(|(name, value)| (name.clone(), value.to_value())).collect()
     }
+
+    fn settle_in(&mut self, folder: &Path) {
+        self.values_mut().for_each(|value| value.settle_in(folder));
+    }
 }
 
 /// A table of anything that JSON has.

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sinew_api::{DeviceSummary, Devices};
+use sinew_api::{DeviceSummary, Devices, GatewayStatus, NotReadyReason};
 use sinew_boards::Pictures;
 use sinew_boards::relay::VoiceServer;
 use sinew_compose::board_listeners::{guess_host, ota_url};
@@ -98,6 +98,7 @@ async fn configured(
     }
     checks.push(board_setup(running, config));
     checks.push(start::certificate(place, config));
+    checks.extend(start::secrets(config));
     for broker in &config.brokers {
         checks.push(self::broker(broker).await);
     }
@@ -318,15 +319,38 @@ async fn gateway(running: Option<&LocalGateway>, last: Option<&LastStart>, reach
     let asked = async {
         let target = target?;
         target.check().await?;
-        Ok::<_, CliError>(target.description)
+        let mut client = target.connect().await?;
+        let reasons = client.readiness().await?.reasons;
+        // Only administrators may see it.
+        let status = client.get::<GatewayStatus>("/api/v1/status").await.ok();
+        Ok::<_, CliError>((target.description, reasons, status.and_then(|status| status.store_problem)))
     };
     match asked.await {
-        Ok(description) => DoctorCheck::ok(NAME, format!("{description} answers, and accepts the token")),
+        Ok((description, reasons, store_problem)) => ready(&description, &reasons, store_problem),
         Err(failure) if failure.error_type == "TokenRefused" => {
             DoctorCheck::problem(NAME, "refuses the token", "unset SINEW_TOKEN, or give a valid one with --token")
         }
         Err(failure) => DoctorCheck::problem(NAME, failure.message, "look at its log; restart it if it hangs"),
     }
+}
+
+/// Whether a gateway that answers makes calls, too.
+fn ready(description: &str, reasons: &[NotReadyReason], store_problem: Option<String>) -> DoctorCheck {
+    const NAME: &str = "gateway";
+    let (why, remedy) = match reasons {
+        [] => return DoctorCheck::ok(NAME, format!("{description} answers, and accepts the token")),
+        [NotReadyReason::Stopping, ..] => ("it is stopping".to_owned(), "start it again"),
+        [NotReadyReason::NotRecording, ..] => {
+            let why = store_problem.map(|problem| format!(": {problem}")).unwrap_or_default();
+            let remedy = "free some space, or make the state directory writable; it then goes on by itself";
+            (format!("calls cannot be recorded{why}"), remedy)
+        }
+        [NotReadyReason::Busy, ..] => {
+            let remedy = "a client does not read its answers: `sinew token list` shows who is there";
+            ("too many answers wait to be read".to_owned(), remedy)
+        }
+    };
+    DoctorCheck::problem(NAME, format!("{description} makes no calls: {why}"), remedy)
 }
 
 /// One that was started to stay should run; who monitors a service needs the exit code.

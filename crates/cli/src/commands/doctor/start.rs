@@ -1,9 +1,10 @@
 //! What `sinew serve` would refuse: the configuration, the state, the certificate, the addresses.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sinew_compose::config::{GatewayConfig, Overrides};
 use sinew_compose::state::LastStart;
@@ -165,6 +166,35 @@ pub(super) fn certificate(directory: &Path, config: &GatewayConfig) -> DoctorChe
     }
 }
 
+/// Files with secrets that every user of the machine can read; nothing where there are no such files.
+#[cfg(unix)]
+pub(super) fn secrets(config: &GatewayConfig) -> Vec<DoctorCheck> {
+    use std::os::unix::fs::MetadataExt;
+    const NAME: &str = "secrets";
+    let is_open = |path: &&Path| fs::metadata(path).is_ok_and(|found| found.mode() & 0o007 != 0);
+    let files: BTreeSet<&Path> = config.secret_files.iter().map(PathBuf::as_path).collect();
+    let open: Vec<DoctorCheck> = files
+        .iter()
+        .copied()
+        .filter(is_open)
+        .map(|path| {
+            let message = format!("{} can be read by every user of this machine", path.display());
+            let remedy = format!("chmod o= {}; if others may have read it, use a new secret", path.display());
+            DoctorCheck::problem(NAME, message, remedy)
+        })
+        .collect();
+    match (files.len(), open.len()) {
+        (0, _) => Vec::new(),
+        (count, 0) => vec![DoctorCheck::ok(NAME, format!("{count} in files that other users cannot read"))],
+        _ => open,
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn secrets(_: &GatewayConfig) -> Vec<DoctorCheck> {
+    Vec::new()
+}
+
 pub(super) fn token(directory: &Path) -> DoctorCheck {
     const NAME: &str = "token";
     let path = directory.join("token");
@@ -244,6 +274,27 @@ mod tests {
         let other = StateArgs { config: Some(folder.path().join("other.toml")), ..args };
         let check = Setup::find(&other, Some(&last), true).check.expect("a check");
         assert!(check.result == CheckState::Note && check.message.contains("sinew.toml"), "{}", check.message);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn secrets_that_everybody_can_read_are_named_with_the_remedy() {
+        use std::os::unix::fs::PermissionsExt;
+        let (folder, args) = config_file("[[servers]]\nurl = 'http://a'\ntoken-file = 'secret'\n");
+        let secret = folder.path().join("secret");
+        fs::write(&secret, "t\n").expect("written");
+        let checked = |mode| {
+            fs::set_permissions(&secret, fs::Permissions::from_mode(mode)).expect("set");
+            let setup = Setup::find(&args, None, false);
+            secrets(&setup.config.expect("a configuration")).remove(0)
+        };
+        for mode in [0o600, 0o640] {
+            assert_eq!(checked(mode).result, CheckState::Ok, "{mode:o}");
+        }
+        let check = checked(0o644);
+        assert_eq!(check.result, CheckState::Problem);
+        assert!(check.remedy.is_some_and(|remedy| remedy.contains(&format!("chmod o= {}", secret.display()))));
+        assert!(secrets(&GatewayConfig::default()).is_empty());
     }
 
     #[test]
