@@ -26,6 +26,9 @@ pub struct GatewayStatus {
     pub waiting_boards: usize,
     /// Brokers with boards that have not joined.
     pub brokers: Vec<BrokerPresences>,
+    /// Why calls cannot be recorded and are refused, while that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store_problem: Option<String>,
     /// Why the changed configuration is not in force, where it has a mistake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_problem: Option<String>,

@@ -37,7 +37,7 @@ sinew_tool::settings! {
         /// ones are refused.
         pub max_devices: usize = 20_000, within 1..=10_000_000;
         /// A device that was away for so many seconds of the gateway's running time is forgotten, unless somebody
-        /// named or pinned it; 0 forgets none.
+        /// named, labelled or pinned it; 0 forgets none.
         pub forget_after: Duration = Duration::from_secs(90 * 86_400), within 0..=3_153_600_000;
         /// Public names that one device may have minted in the course of time.
         // Two for each tool: a device with the most tools (512) can change all of them once.
@@ -94,7 +94,7 @@ pub enum OpenError {
     #[error("the state directory {} can be read by other users and holds files that are not Sinew's; choose another directory with --state, or close this one with `chmod 700`", .dir.display())]
     Shared { dir: PathBuf },
 
-    #[error("cannot {what} {}: {source}", .path.display())]
+    #[error("cannot {what} {}: {source}{}", .path.display(), remedy(.source))]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
 
     #[error("the store {} is damaged ({detail}); nothing was changed: restore it from a copy, or move it away, and the gateway starts with an empty one", .path.display())]
@@ -127,6 +127,16 @@ pub enum OpenError {
 
 fn first_message(problems: &[PolicyProblem]) -> &str {
     problems.first().map_or("", |problem| &problem.message)
+}
+
+fn remedy(error: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::ReadOnlyFilesystem => "; mount it writable, or choose another directory with --state",
+        ErrorKind::PermissionDenied => "; let this user write there, or choose another directory with --state",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; free some space",
+        _ => "",
+    }
 }
 
 fn owner(pid: Option<u32>, url: Option<&str>) -> String {

@@ -19,6 +19,7 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
     // Only administrators may see them.
     let status = client.get::<GatewayStatus>("/api/v1/status").await.ok();
     let waiting = status.as_ref().map_or(0, |status| status.waiting_boards);
+    let store_problem = status.as_ref().and_then(|status| status.store_problem.clone());
     let config_problem = status.as_ref().and_then(|status| status.config_problem.clone());
     let routines = status.as_ref().and_then(|status| status.routines.clone());
     let brokers = status.map(|status| status.brokers).unwrap_or_default();
@@ -28,7 +29,8 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
         print_json(&json!({
             "gateway": target.url.to_string(), "version": health.version, "ready": ready.ready,
             "reasons": ready.reasons, "devices": devices.len(), "devices_ready": ready_devices, "tools": tools,
-            "waiting_boards": waiting, "brokers": brokers, "config_problem": config_problem, "routines": routines,
+            "waiting_boards": waiting, "brokers": brokers, "store_problem": store_problem,
+            "config_problem": config_problem, "routines": routines,
         }));
         return Ok(());
     }
@@ -46,6 +48,9 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
     page.push_str(&printer.fact("Tools", &tools.to_string()));
     if waiting > 0 {
         page.push_str(&printer.fact("Waiting boards", &format!("{waiting}; `sinew boards` lists them")));
+    }
+    if let Some(problem) = &store_problem {
+        page.push_str(&printer.fact("Store", &format!("{}; calls are refused until it can be written", clean(problem))));
     }
     if let Some(problem) = &config_problem {
         page.push_str(&printer.fact("Configuration", &format!("{}; the one before it is in force", clean(problem))));

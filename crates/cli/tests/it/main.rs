@@ -19,6 +19,7 @@ mod endpoint;
 mod firmware;
 mod gateway;
 mod limits;
+mod machine;
 mod operator;
 mod outside_board;
 mod persistence;
