@@ -63,6 +63,8 @@ export function phoneElements(id, act, mark) {
     list.removeAttribute('aria-busy');
     same = text === shown ? same + 1 : 0;
     if (same) return;
+    // What just changed may go on changing, and no other picture has to come of it.
+    changed();
     shown = text;
     moved = performance.now();
     mark(null);

@@ -45,18 +45,18 @@ const KEYS = {
 // Letters that come this close together are one text.
 const TYPING_PAUSE = 500;
 
-/** Types on the phone what is typed or pasted while an element has the focus. */
-export function typeOn(element, act) {
+/** Types on the phone what is typed or pasted while an element has the focus; `write` writes a text. */
+export function typeOn(element, act, write) {
   let typed = '';
   let pause;
   // A key comes after the letters before it.
   let last = Promise.resolve();
-  const inOrder = (run) => { last = last.then(run); };
+  const inOrder = (run) => { last = last.then(run).catch(failed); };
   const send = () => {
     clearTimeout(pause);
     const text = typed;
     typed = '';
-    if (text) inOrder(() => act('insert_text', { text }, `Type ${[...text].length} characters`, 'Typed'));
+    if (text) inOrder(() => write(text));
   };
   const add = (text) => {
     typed += text;

@@ -1,10 +1,10 @@
 // A phone: its screen, what can be done on it, and who has it.
 
 import { waits } from './asks.js';
-import { action, carefully, foreign, h, isAdmin, ownName, page, parameters, replace, show } from './dom.js';
+import { action, carefully, foreign, h, isAdmin, many, ownName, page, parameters, replace, show } from './dom.js';
 import { phoneElements } from './elements.js';
 import { failed, gestures, notice, problem, typeOn } from './gestures.js';
-import { deviceOf, post } from './gateway.js';
+import { deviceOf, get, post } from './gateway.js';
 import { live, whenOver } from './live.js';
 import { phoneScreen, pointOn } from './screen.js';
 
@@ -30,10 +30,21 @@ const watching = h('button', { type: 'button', 'aria-pressed': 'true', onclick()
 const words = h('input', { autocomplete: 'off' });
 const KEYS = [['Back', 'press_back'], ['Home', 'press_home'], ['Recents', 'press_recents'], ['Enter', 'press_key', 'ENTER'], ['Delete', 'press_key', 'DEL'], ['Wake up', 'press_key', 'WAKEUP']];
 const keys = KEYS.map(([label, tool, key]) => action(label, () => act(tool, key ? { key } : {}, `Press ${label}`, `Pressed ${label}`)));
-const type = async () => {
+let offered;
+/** Writes at the caret, or where the phone does not offer that, behind what the field holds. */
+async function write(text) {
+  offered ??= get('tools', { device: id }).then(({ tools }) => new Set(tools.map((tool) => tool.own_name ?? tool.name)));
+  const names = await offered.catch((error) => {
+    offered = undefined;
+    throw error;
+  });
+  const [tool, args] = names.has('insert_text') ? ['insert_text', { text }] : ['input_text', { text, append: true }];
+  await act(tool, args, `Type ${many([...text].length, 'character')}`, 'Typed');
+}
+const type = () => {
   const text = words.value;
   words.value = '';
-  await act('insert_text', { text }, `Type ${[...text].length} characters`, 'Typed');
+  write(text).catch(failed);
 };
 
 // A person works with a phone for minutes; who closes the page without releasing it blocks others for this long at most.
@@ -75,7 +86,7 @@ else {
       h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); type(); } }, h('label', {}, 'Text for the focused field', words), h('button', { type: 'submit' }, 'Type'))),
     h('section', { class: 'card' }, h('h2', {}, 'On the screen'), h('p', { class: 'hint' }, 'Point at an element to see where it is; press it to tap it. It is looked for again before.'), elements.note, elements.list)));
   pointOn(screen, act);
-  typeOn(screen.picture, act);
+  typeOn(screen.picture, act, write);
   live(['devices', 'leases'], showHolder);
   begin().catch(failed);
 }

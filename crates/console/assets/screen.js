@@ -85,7 +85,7 @@ export function phoneScreen(id, changed) {
   /** Where on the phone an event is; `null` as long as that is not known. */
   function place(event) {
     if (!size || isTurned()) {
-      failed(new Error('The screen just turned, so nothing was done. Try again.'));
+      failed(new Error('The screen is being measured, because it is new or was turned. Try again.'));
       return null;
     }
     const box = picture.getBoundingClientRect();
