@@ -119,12 +119,12 @@ pub static SENTENCES: &[(&str, &str, Coverage)] = &[
     (
         "6",
         "Breaking changes must increment the major version.",
-        Not("a single document shows no changes; `sinew spec diff` and `sinew spec lock --check` check it"),
+        Not("one document shows no changes; `sinew spec diff` and `sinew spec lock --check` compare two versions"),
     ),
     (
         "6",
         "New optional parameters and new fields are minor or patch updates.",
-        Not("`sinew spec diff` states the smallest version"),
+        Not("one document shows no changes; `sinew spec diff` states the smallest version"),
     ),
     ("6", "The invocation name remains stable; a fundamentally different tool gets a new one.", By(&[&NAME_UNSTABLE])),
     ("6", "The protocol has a version of its own.", Not("it is not part of a tool's specification")),
@@ -182,14 +182,23 @@ pub static SENTENCES: &[(&str, &str, Coverage)] = &[
         "The specification is accurate and up to date with the tool's behaviour.",
         By(&[&TABLE_SCHEMA, &EXAMPLE_INVALID]),
     ),
-    ("8", "Tools are properly versioned when changes are made.", Not("`sinew spec lock --check` checks it")),
+    (
+        "8",
+        "Tools are properly versioned when changes are made.",
+        Not(
+            "one document shows no changes; `sinew spec diff` reports a version that is too small, that went down (`version-lowered`) or that is gone (`version-removed`), and `sinew spec lock --check` refuses one that went down",
+        ),
+    ),
     ("9", "The template and the guidelines may be updated.", Not("it requires nothing of a document")),
 ];
 
 /// The table for the reference page.
 pub fn table() -> String {
     let mut page = String::from(
-        "## The standard, sentence by sentence\n\n| Section | The standard asks | Coverage by |\n| :--- | :--- | :--- |\n",
+        "## The standard, sentence by sentence\n\nThe standard is the meta-specification of `MCP_TOOL_SPECIFICATION.md` files: \
+         what each of the eight sections must say. Its sections are numbered as in the standard itself, and 3.1 is the first \
+         point of section 3. Most sentences are about one document, which the rules below check. What only two versions \
+         show is checked by comparing them.\n\n| Section | The standard asks | Checked by |\n| :--- | :--- | :--- |\n",
     );
     for (section, sentence, checked) in SENTENCES {
         let checked = match checked {
