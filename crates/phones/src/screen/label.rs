@@ -1,6 +1,7 @@
 //! What a thing on the screen says: cleaned, merged from its own texts and those inside it, and cut to what is enough
 //! to recognise it by.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use sinew_tool::text::clean_all;
@@ -51,7 +52,7 @@ impl ItemLabel {
 
     /// What a node says itself. For what is switched, a text that only names the state comes later, see [`state`].
     pub fn of_node(node: &UiNode, kind: ItemKind) -> ItemLabel {
-        let label = |text: &Option<String>| ItemLabel::of(text.as_deref().unwrap_or_default());
+        let label = |text: &Option<String>| ItemLabel::of(&without_icons(text.as_deref().unwrap_or_default()));
         let (text, description) = (label(&node.text), label(&node.description));
         match kind {
             ItemKind::Field => {
@@ -106,6 +107,12 @@ impl ItemLabel {
         let (own, other_words) = (words(&self.text), words(&other.text));
         self.text == other.text || (!other_words.is_empty() && holds_words(&own, &other_words))
     }
+}
+
+/// A text without the characters of icon fonts: they have no meaning of their own, and only the app knows their pictures.
+fn without_icons(text: &str) -> Cow<'_, str> {
+    let is_private = |character: char| matches!(character, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10fffd}');
+    if text.contains(is_private) { Cow::Owned(text.replace(is_private, " ")) } else { Cow::Borrowed(text) }
 }
 
 /// The words of a text in small letters, with a space between them. Symbols and pictographs say something; other

@@ -260,6 +260,11 @@ fn a_text_is_left_out_only_where_its_words_are_said_already() {
     assert_eq!(thing(button(some("👍"), some("")), &[]), "e1 btn \"👍\" @50,10");
     assert_eq!(thing(button(some(""), some("👍")), &[]), "e1 btn \"👍\" @50,10");
     assert_eq!(thing(button(some("👍"), some("Like")), &[]), "e1 btn \"👍, Like\" @50,10");
+    // An icon of a font has no meaning of its own.
+    assert_eq!(thing(button(some("\u{e8b6}"), some("Search")), &["\u{f0349}"]), "e1 btn \"Search\" @50,10");
+    let named = UiNode { resource_id: some("a:id/search"), ..button(some("\u{e8b6}"), None) };
+    assert_eq!(thing(named, &[]), "e1 btn #search @50,10");
+    assert_eq!(thing(button(some("\u{e8b6} Search"), None), &[]), "e1 btn \"Search\" @50,10");
 }
 
 #[test]
