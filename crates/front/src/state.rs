@@ -81,6 +81,15 @@ struct KeptListing {
     made: OnceCell<Arc<McpToolList>>,
 }
 
+impl KeptListing {
+    /// Whether the gateway still has this list. With thousands of devices a list takes megabytes, and each device that
+    /// comes or goes makes a new one.
+    fn is_current(&self) -> bool {
+        let kept_here = 1 + usize::from(self.made.initialized());
+        Arc::strong_count(&self.list) > kept_here
+    }
+}
+
 /// Every form, for models and for people, with a policy that shows eight kinds of callers different tools.
 const MAX_LISTINGS: usize = 2 * ListForm::ALL.len() * 8;
 
@@ -167,6 +176,7 @@ impl FrontState {
         let has_header_arguments = list.tools.iter().any(has_header);
         let listing =
             Arc::new(KeptListing { list, schemas: form.schemas, has_header_arguments, made: OnceCell::new() });
+        kept.retain(|listing| listing.is_current());
         if kept.len() == MAX_LISTINGS {
             kept.remove(0);
         }
@@ -195,6 +205,10 @@ fn info(fixture: Option<&ConformanceFixture>) -> ServerConfig {
 mod tests {
     use serde_json::json;
     use sinew_gateway::{Role, Shape};
+    use sinew_tool::{
+        Admission, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, Family, FamilyName, Outcome, Reach, Status,
+        TextTrust, ToolError, Toolset,
+    };
 
     use super::*;
 
@@ -208,5 +222,53 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &front.listing(&bob, Shape::Folded.into()).await));
         assert!(!Arc::ptr_eq(&first, &front.listing(&ada, Shape::Unfolded.into()).await));
         assert_eq!(json!(first.tools[0].input_schema)["type"], "object");
+    }
+
+    #[tokio::test]
+    async fn a_list_that_the_gateway_replaced_is_not_kept() {
+        let gateway = Gateway::open(sinew_gateway::Settings::default()).expect("a gateway");
+        let front = FrontState::new(Front::new(gateway.clone(), FrontSettings::default())).expect("a state");
+        let ada = Principal::new("ada", Role::Client);
+        let mut lists = Vec::new();
+        for number in 0..3 {
+            gateway.apply(DeviceEvent::Joined(Lamp::new(number)));
+            lists.push(Arc::downgrade(&front.listing(&ada, Shape::Unfolded.into()).await));
+        }
+        let kept: Vec<bool> = lists.iter().map(|list| list.upgrade().is_some()).collect();
+        assert_eq!(kept, [false, false, true]);
+    }
+
+    /// A device with one tool, which nobody calls.
+    struct Lamp(Arc<DeviceInfo>);
+
+    impl Lamp {
+        fn new(number: usize) -> Arc<Lamp> {
+            Arc::new(Lamp(Arc::new(DeviceInfo {
+                key: DeviceKey(format!("board:lamp-{number}")),
+                suggested_id: format!("lamp-{number}"),
+                family: Family::new(FamilyName::of("board"), TextTrust::Attributed, Reach::OneLink),
+                admission: Admission::OwnToken,
+                name: "lamp".to_owned(),
+                version: "1.0".to_owned(),
+                status: Status::Ready,
+                instructions: None,
+                labels: Vec::new(),
+                attributes: Default::default(),
+            })))
+        }
+    }
+
+    impl Device for Lamp {
+        fn info(&self) -> Arc<DeviceInfo> {
+            self.0.clone()
+        }
+
+        fn tools(&self) -> Arc<Toolset> {
+            Arc::new(Toolset::new([sinew_tool::Tool::new("light", "Lights.", json!({"type": "object"}))]))
+        }
+
+        fn call(&self, _: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+            Box::pin(async { Ok(Outcome::default()) })
+        }
     }
 }
