@@ -49,6 +49,7 @@ pub struct Presence<B> {
 
 #[derive(Clone, Debug)]
 pub struct Timing {
+    /// How often a node renews its lease: a lost renewal or two do not end it.
     pub renew_every: Duration,
     /// How long after its last renewal a node acts on devices that others can reach too. Shorter than `dead_after`, so
     /// that it stopped before another begins.

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+/// Between two attempts to connect: growing, and never all boards at once.
 const FIRST: Duration = Duration::from_millis(250);
 const LAST: Duration = Duration::from_secs(15);
 

@@ -1,8 +1,9 @@
 //! `docs/limits.md`: every limit with its reason, printed from the settings and from the constants in the sources.
 //! `UPDATE_DOCS=1 cargo test -p sinew --test it limits` rewrites it.
 //!
-//! Every constant that is a number or a time is a limit, except for those named in [`NOT_LIMITS`]; its doc comment is the
-//! reason. A limit without a reason fails the test.
+//! Every constant that is a number, a time or a set of limits is a limit, except for those named in [`NOT_LIMITS`]; its
+//! doc comment is the reason, and that of the field for defaults. A limit without a reason fails the test, and so does a
+//! crate that is neither shown nor named as one without limits.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,11 +11,18 @@ use std::path::{Path, PathBuf};
 use sinew_compose::GatewayConfig;
 use sinew_tool::settings::{Field, Setting};
 
-/// What the program itself uses; the virtual devices and the benchmark bound nothing foreign.
+/// What the program itself uses.
 const CRATES: &[&str] = &[
     "tool", "schema", "mqtt", "wire", "spec", "policy", "gateway", "front", "console", "boards", "phones", "apps",
-    "compose", "cli", "fetch", "serial", "servers", "things", "steps", "cluster", "signin",
+    "compose", "cli", "fetch", "serial", "servers", "things", "steps", "routines", "cluster", "presence", "signin",
+    "runner",
 ];
+
+/// Data types only, and what bounds nothing foreign: the virtual devices and the benchmark.
+const CRATES_WITHOUT_LIMITS: &[&str] = &["api", "sim", "bench"];
+
+/// Structs whose fields are limits.
+const SETS: &[&str] = &["Cost", "Limits", "Timing"];
 
 /// Numbers that limit nothing: of formats, of layouts, of algorithms.
 const NOT_LIMITS: &[&str] = &[
@@ -34,10 +42,13 @@ const NOT_LIMITS: &[&str] = &[
     "spec/lint/schemas.rs APART",
     "spec/lock.rs FORM",
     "policy/hours.rs MINUTES_OF_A_DAY",
+    "runner/mqtt/link.rs SUBSCRIPTION_ID",
+    "runner/mqtt/link.rs PRESENCE_ID",
     "signin/grants.rs DAY",
     "signin/grants.rs FORMAT",
     "signin/grants.rs SECOND",
     "signin/jwt.rs NOW",
+    "gateway/access/secrets.rs ANY",
     "gateway/held.rs DIGEST",
     "gateway/names.rs COMPUTED",
     "gateway/names.rs EARLIER_MAX_LENGTH",
@@ -97,17 +108,16 @@ struct Limit {
 
 /// The limits of one source file of a crate. A constant without a comment shares that of the constant right above it.
 fn limits_of(folder: &str, file: &str, text: &str) -> Vec<Limit> {
-    let (mut found, mut comment, mut above) = (Vec::new(), String::new(), String::new());
     // Tests come last in a file.
-    for line in text.split("#[cfg(test)]\nmod ").next().unwrap_or_default().lines().map(str::trim) {
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let (mut found, mut comment, mut above) = (defaults_of(file, text), String::new(), String::new());
+    for line in &statements(text) {
         if let Some(words) = line.strip_prefix("///") {
             let space = if comment.is_empty() { "" } else { " " };
             let _ = write!(comment, "{space}{}", words.trim());
             continue;
         }
-        let visible =
-            line.trim_start_matches("pub(crate) ").trim_start_matches("pub(super) ").trim_start_matches("pub ");
-        match visible.strip_prefix("const ").and_then(constant) {
+        match visible(line).strip_prefix("const ").and_then(constant) {
             Some((name, value)) => {
                 let reason = if comment.is_empty() { above.clone() } else { comment.clone() };
                 above.clone_from(&reason);
@@ -124,17 +134,68 @@ fn limits_of(folder: &str, file: &str, text: &str) -> Vec<Limit> {
     found
 }
 
-/// Name and value of a constant that is a number or a time.
+/// The lines of a source, each constant on one.
+fn statements(text: &str) -> Vec<String> {
+    let mut statements: Vec<String> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        let is_open = |line: &String| {
+            let rest = visible(line).strip_prefix("const ");
+            rest.is_some_and(|rest| !rest.starts_with("fn ") && !line.ends_with(';'))
+        };
+        match statements.last_mut().filter(|last| is_open(last)) {
+            Some(last) => last.extend([" ", line]),
+            None => statements.push(line.to_owned()),
+        }
+    }
+    statements
+}
+
+fn visible(line: &str) -> &str {
+    line.trim_start_matches("pub(crate) ").trim_start_matches("pub(super) ").trim_start_matches("pub ")
+}
+
+/// The default values of a set of limits, with the comments of its fields.
+fn defaults_of(file: &str, text: &str) -> Vec<Limit> {
+    let block = |start: String| text.split_once(&start)?.1.split_once("\n}").map(|(inside, _)| inside);
+    let mut found = Vec::new();
+    for set in SETS {
+        let (Some(fields), Some(values)) =
+            (block(format!("struct {set} {{\n")), block(format!("impl Default for {set} {{\n")))
+        else {
+            continue;
+        };
+        let mut reason = String::new();
+        let mut is_new = true;
+        for line in fields.lines().map(str::trim) {
+            if let Some(words) = line.strip_prefix("///") {
+                reason = if is_new { words.trim().to_owned() } else { format!("{reason} {}", words.trim()) };
+                is_new = false;
+            } else if let Some((name, _)) = visible(line).split_once(": ") {
+                is_new = true;
+                let value = values.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(": "));
+                let value = shown(value.unwrap_or_default().trim_end_matches(','));
+                let name = format!("{set}.{name}");
+                found.push(Limit { file: file.to_owned(), name, value, reason: reason.clone() });
+            }
+        }
+    }
+    found
+}
+
+/// Name and value of a constant that is a number, a time or a set of limits.
 fn constant(rest: &str) -> Option<(&str, &str)> {
     let (name, rest) = rest.split_once(": ")?;
     let (kind, value) = rest.split_once(" = ")?;
-    ["usize", "u64", "u32", "u16", "i64", "Duration", "(u32, u32)"]
-        .contains(&kind)
-        .then_some((name, value.strip_suffix(';')?))
+    let is_known = ["usize", "u64", "u32", "u16", "i64", "Duration", "(u32, u32)"].contains(&kind) || SETS.contains(&kind);
+    is_known.then_some((name, value.strip_suffix(';')?))
 }
 
 /// `4 << 20` as `4 MiB`, `Duration::from_secs(10)` as `10 s`, `20_000` as `20,000`; anything else as it is written.
 fn shown(value: &str) -> String {
+    if let Some((_, fields)) = value.strip_suffix(" }").and_then(|set| set.split_once(" { ")) {
+        let fields = fields.trim_end_matches(',').split(", ").filter_map(|field| field.split_once(": "));
+        return fields.map(|(name, value)| format!("`{name}` {}", shown(value))).collect::<Vec<_>>().join("; ");
+    }
     let number = |text: &str| text.replace('_', "").parse::<u64>().ok();
     let times = [("secs", "s"), ("millis", "ms"), ("micros", "µs")];
     for (unit, short) in times {
@@ -242,6 +303,33 @@ fn the_page_of_limits_is_fresh_and_every_limit_has_a_reason() {
     }
     let found = std::fs::read_to_string(path).unwrap_or_default();
     assert!(found == expected, "docs/limits.md is stale; run: UPDATE_DOCS=1 cargo test -p sinew --test it limits");
+}
+
+#[test]
+fn no_crate_is_forgotten() {
+    let folders = std::fs::read_dir(root().join("crates")).expect("a folder").flatten();
+    let folders = folders.filter(|entry| entry.path().join("Cargo.toml").exists());
+    let mut found: Vec<String> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let mut known: Vec<&str> = [CRATES, CRATES_WITHOUT_LIMITS].concat();
+    found.sort();
+    known.sort_unstable();
+    assert_eq!(found, known);
+}
+
+#[test]
+fn sets_of_limits_are_found_in_constants_and_defaults() {
+    let text = "/// Why.\nconst ROOM: Cost =\n    Cost { bytes: 32 << 10, time: Duration::from_secs(5) };\n\
+                pub struct Limits {\n    /// Pages.\n    pub pages: usize,\n    pub more: u32,\n}\n\n\
+                impl Default for Limits {\n    fn default() -> Limits {\n        Limits {\n            pages: 64,\n            \
+                more: 1_000,\n        }\n    }\n}\n";
+    let found: Vec<[String; 3]> =
+        limits_of("tool", "x.rs", text).into_iter().map(|limit| [limit.name, limit.value, limit.reason]).collect();
+    let expected = [
+        ["Limits.pages", "64", "Pages."],
+        ["Limits.more", "1,000", "Pages."],
+        ["ROOM", "`bytes` 32 KiB; `time` 5 s", "Why."],
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]

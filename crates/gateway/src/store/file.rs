@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::ErrorKind as IoErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -97,8 +98,8 @@ pub(super) fn open_existing(file: &Path) -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-/// 5 s: longer than any commit or checkpoint takes; the lock file keeps other gateways out.
-const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
+/// Longer than any commit or checkpoint takes; the lock file keeps other gateways out.
+const BUSY: Duration = Duration::from_secs(5);
 
 fn open_file(location: &StoreLocation, file: &Path, key: &AuditKey) -> Result<Connection, OpenError> {
     let failed = |what, source| OpenError::Io { what, path: file.to_owned(), source };

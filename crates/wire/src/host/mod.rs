@@ -61,6 +61,7 @@ pub struct Limits {
     pub notice_bytes: usize,
     /// Pages of one tool list; a real page holds some ten tools.
     pub pages: usize,
+    /// Tools of one board; real ones have some dozens.
     pub tools: usize,
     /// All pages of one tool list together.
     pub list_bytes: usize,
