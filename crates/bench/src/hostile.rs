@@ -156,7 +156,7 @@ impl HostileBoard {
 
     /// A burst of notices; from time to time another list.
     async fn notify(&mut self, bursts: usize) -> bool {
-        if bursts % BURSTS_PER_LIST == 0 {
+        if bursts.is_multiple_of(BURSTS_PER_LIST) {
             self.version += 1;
             return self.say(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})).await;
         }
