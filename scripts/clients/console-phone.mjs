@@ -136,7 +136,7 @@ async function hold() {
 await check("console", "a gesture that the policy asks about is explained, and made when it is confirmed", async () => {
   // Somebody else who could decide.
   for (const { name } of JSON.parse(run("people", "--output", "json")).people) run("people", "remove", name);
-  await page.reload();
+  await page.goto(`${console_}phone?id=${phone}`);
   await element("Calculator").first().waitFor();
   const count = records(phone, "long_press").length;
   await hold();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
-import { axe, board, browser, callAsClient, console_, open, pictures, run, waitingCall } from "./browser.mjs";
+import { axe, board, browser, callAsClient, console_, open, pictures, records, run, waitingCall } from "./browser.mjs";
 import { check, finish, gateway } from "./checks.mjs";
 
 const official = createRequire(`${gateway.clients}/client/package.json`);
@@ -178,16 +178,16 @@ await check("console", "a tap on the picture of the phone is one call", async ()
   const picture = page.getByAltText("The screen of the phone");
   await page.waitForFunction(() => document.querySelector(".screen img")?.naturalWidth > 0 && document.querySelectorAll(".elements button").length > 0);
   if (pictures) await page.screenshot({ path: `${pictures}/phone.png` });
-  const before = JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.filter((one) => one.tool === "tap").length;
+  const before = records("virtual-phone", "tap").length;
   const box = await picture.boundingBox();
   await page.mouse.click(box.x + box.width / 2, box.y + box.height * 0.6);
   await page.getByRole("status").filter({ hasText: "Tapped" }).waitFor({ state: "attached" });
-  const taps = JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.filter((one) => one.tool === "tap");
+  const taps = records("virtual-phone", "tap");
   assert.equal(taps.length, before + 1);
   assert.equal(taps[0].door, "console");
 });
 await check("console", "the phone is used with the keyboard alone", async () => {
-  const presses = () => JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.filter((one) => one.tool === "click_element").length;
+  const presses = () => records("virtual-phone", "click_element").length;
   const before = presses();
   const element = page.locator(".elements button", { hasText: "Notes" }).first();
   await element.focus();
@@ -198,7 +198,7 @@ await check("console", "the phone is used with the keyboard alone", async () => 
   assert.equal(presses(), before + 1);
 });
 await check("console", "the live view is one record of the audit, and the page takes a phone over", async () => {
-  const views = () => JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.filter((one) => one.tool === "capture_screenshot" && one.door === "console");
+  const views = () => records("virtual-phone", "capture_screenshot").filter((one) => one.door === "console");
   assert.equal(views().length, 1, JSON.stringify(views()));
   const reserved = await fetch(`${gateway.url}/api/v1/devices/virtual-phone/reserve`, { method: "POST", headers: { Authorization: `Bearer ${gateway.token}`, "Content-Type": "application/json" }, body: JSON.stringify({ seconds: 300, wait: 20, purpose: "a test" }) });
   assert.ok(reserved.ok, await reserved.text());
@@ -302,8 +302,8 @@ await check("console", "a page of another port shows no console in a frame and c
   await new Promise((done) => other.listen(0, "127.0.0.1", done));
   const origin = `http://127.0.0.1:${other.address().port}`;
   const visit = await context.newPage();
-  const views = () => JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records.length;
-  const before = views();
+  const newest = () => JSON.parse(run("audit", "--device", "virtual-phone", "--output", "json")).records[0].id;
+  const before = newest();
   await visit.goto(`${origin}/frame`);
   const frame = await (await visit.locator("#f").elementHandle()).contentFrame();
   assert.equal(await frame.locator("main").count(), 0, "the frame stays empty");
@@ -322,7 +322,7 @@ await check("console", "a page of another port shows no console in a frame and c
   other.close();
   const [device] = JSON.parse(run("devices", "--output", "json")).devices.filter((one) => one.id === board);
   assert.notEqual(device.name, "stolen");
-  assert.equal(views(), before, "no picture was taken for it");
+  assert.equal(newest(), before, "no picture was taken for it");
 });
 await check("console", "a link of `sinew console` signs in", async () => {
   const other = await open({});
@@ -401,28 +401,50 @@ await check("console", "the keyboard reaches everything, from the link to the co
 });
 await check("console", "nothing was reported as an error in the browser", async () => assert.deepEqual(errors, []));
 
-const PAGES = ["", "devices", `device?id=${board}`, "phone?id=virtual-phone", "calls", "approvals", "routines", "waiting", "policy", "tokens", "people"];
+// A call that waits, for the pages about it; it stays open for ten minutes.
+callAsClient(board, "self.screen.set_brightness", "brightness=77");
+const { id: waits } = await waitingCall();
+run("call", board, "self.audio_speaker.set_volume", "volume=20");
+const [{ id: made }] = records(board, "self.audio_speaker.set_volume");
+const PAGES = ["", "devices", `device?id=${board}`, "phone?id=virtual-phone", "calls", `call?id=${made}`, "approvals", `approval?id=${waits}`, "routines", "waiting", "policy", "tokens", "people"];
+
+/** What axe finds on a page, and whether it is wider than the window. */
+async function isAccessible(page, name, width) {
+  if (pictures) await page.screenshot({ path: `${pictures}/${name.split("?")[0]}-${width}.png`, fullPage: width.endsWith("1280") });
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => axe.run());
+  assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.target).join(" ")}`), []);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page scrolls sideways");
+}
 for (const colorScheme of ["light", "dark"]) {
   for (const width of [1280, 320]) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     await page.setViewportSize({ width, height: 900 });
     for (const name of PAGES) {
-      await check("console", `${name || "overview"} is accessible, ${colorScheme}, ${width} px`, async () => {
+      await check("console", `${name.replace(/id=\d+|id=[0-9a-f]{6,}$/, "id=…") || "overview"} is accessible, ${colorScheme}, ${width} px`, async () => {
         await page.goto(console_ + name);
         await page.waitForFunction(() => !document.querySelector("#content > .quiet:only-child"));
         if (name.startsWith("device?")) {
           await page.getByRole("button", { name: /set_volume/ }).click();
         }
         if (name.startsWith("phone")) await page.waitForFunction(() => document.querySelector(".screen img")?.naturalWidth > 0);
-        if (pictures) await page.screenshot({ path: `${pictures}/${(name || "overview").split("?")[0]}-${colorScheme}-${width}.png`, fullPage: width === 1280 });
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => axe.run());
-        assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.target).join(" ")}`), []);
-        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page scrolls sideways");
+        if (name.startsWith("call?")) await page.getByText("What decided").waitFor();
+        if (name.startsWith("approval")) await page.getByRole("button", { name: "Deny" }).waitFor();
+        await isAccessible(page, name || "overview", `${colorScheme}-${width}`);
         assert.deepEqual(errors.splice(0), []);
       });
     }
+    await check("console", `the login is accessible, ${colorScheme}, ${width} px`, async () => {
+      const visitor = await open({ colorScheme, viewport: { width, height: 900 } });
+      await visitor.page.goto(`${console_}login`);
+      await visitor.page.getByLabel("Token").fill("wrong");
+      await visitor.page.getByRole("button", { name: "Sign in" }).last().click();
+      await visitor.page.getByRole("alert").waitFor();
+      await isAccessible(visitor.page, "login", `${colorScheme}-${width}`);
+      await visitor.context.close();
+    });
   }
 }
+run("approvals", "deny", waits);
 await browser.close();
 finish();

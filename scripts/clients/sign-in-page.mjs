@@ -131,16 +131,14 @@ for (const [how, options] of [["with scripts", { colorScheme: "light" }], ["with
   await check("sign-in page", `${how}, the browser reports nothing`, async () => assert.deepEqual(errors, []));
   await context.close();
 }
-for (const [how, options] of [
-  ["light", { colorScheme: "light", viewport: { width: 1280, height: 900 } }],
-  ["dark and narrow", { colorScheme: "dark", viewport: { width: 320, height: 700 } }],
-]) {
+const looks = ["light", "dark"].flatMap((colorScheme) => [1280, 320].map((width) => [`${colorScheme}, ${width} px`, { colorScheme, viewport: { width, height: 900 } }]));
+for (const [how, options] of looks) {
   const { context, page } = await open(options);
   await check("sign-in page", `${how}, axe finds nothing and nothing is wider than the screen`, async () => {
     await connect(page);
     await signIn(page);
     await asked(page);
-    if (pictures) await page.screenshot({ path: `${pictures}/sign-in-${options.colorScheme}.png`, fullPage: true });
+    if (pictures) await page.screenshot({ path: `${pictures}/sign-in-${options.colorScheme}-${options.viewport.width}.png`, fullPage: true });
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
     assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), []);

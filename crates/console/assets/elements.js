@@ -27,8 +27,10 @@ function flat(node, clickable, list) {
 function named(answer) {
   const { nodes } = answer.structuredContent ?? JSON.parse(answer.content[0].text);
   const all = nodes.flatMap((node) => flat(node, false, []));
+  // What only has an id is listed where somebody may press it.
+  const idOf = (node) => (node.clickable || node.editable ? node.resourceId : '');
   return all.filter((node) => node.visible).map(({ id, bounds, className, takes, ...node }) => ({
-    id, takes, name: node.text || node.contentDescription || node.resourceId || '', kind: String(className ?? '').split('.').pop(),
+    id, takes, name: node.text || node.contentDescription || idOf(node) || '', kind: String(className ?? '').split('.').pop(),
     at: { x: bounds.left, y: bounds.top, width: bounds.right - bounds.left, height: bounds.bottom - bounds.top },
   })).filter((one) => one.name && one.at.width > 0 && one.at.height > 0).slice(0, MOST);
 }
