@@ -105,6 +105,7 @@ impl NodeLeases {
             is_approved: false,
             run: None,
             lease: None,
+            trace: None,
         };
         let mut open = core.open.begin(&core, &node);
         // Dropping it asks for nothing: a wish ends by itself.

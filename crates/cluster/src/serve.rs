@@ -120,6 +120,7 @@ pub(crate) fn handle_call(core: &Arc<Core>, from: NodeId, id: String, call: Box<
         door: DOOR,
         is_confirmed: false,
         lease: origin.lease.as_deref().map(Arc::from),
+        trace: origin.trace.clone(),
         is_plain: false,
     };
     let core = core.clone();

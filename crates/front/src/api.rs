@@ -24,12 +24,12 @@ use sinew_policy::{PolicyProblem, PolicySettings};
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::settings::Setting;
 use sinew_tool::text::clean_line;
-use sinew_tool::{Caller, ErrorKind, Presences, Silent, ToolError};
+use sinew_tool::{Caller, ErrorKind, Presences, Silent, ToolError, TraceParent};
 
 use crate::body::{BodyError, RequestBody, TOO_SLOW};
 use crate::console::{Door, may_confirm};
 use crate::state::FrontState;
-use crate::{inspect, live_call, query, reply, to_api};
+use crate::{inspect, live_call, query, reply, to_api, trace};
 
 /// Longer waits are cut to this; proxies give up on a silent connection after about a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(55);
@@ -263,14 +263,15 @@ pub(crate) async fn call(
     request: Request,
 ) -> Response<Body> {
     let door = Door::of(request.extensions());
+    let trace = trace::of_headers(request.headers());
     let has_stream = request.headers().get(header::ACCEPT).is_some_and(|wanted| wanted == live_call::LINES);
     let wanted: CallRequest = match body(&front, request).await {
         Ok(wanted) => wanted,
         Err(error) => return answer::<CallResult>(Err(error)),
     };
     match has_stream {
-        true => live_call::stream(|caller| make_call(front, (*who).clone(), door, wanted, caller)),
-        false => answer(make_call(front, (*who).clone(), door, wanted, Arc::new(Silent)).await),
+        true => live_call::stream(|caller| make_call(front, (*who).clone(), door, wanted, trace, caller)),
+        false => answer(make_call(front, (*who).clone(), door, wanted, trace, Arc::new(Silent)).await),
     }
 }
 
@@ -279,12 +280,13 @@ async fn make_call(
     who: Principal,
     door: &'static str,
     wanted: CallRequest,
+    trace: Option<TraceParent>,
     caller: Arc<dyn Caller>,
 ) -> Result<CallResult, ToolError> {
     let _running = front.calls.token();
     let budget = wanted.timeout_ms.map(Duration::from_millis);
     let is_confirmed = wanted.confirmed && may_confirm(&front, &who);
-    let request = Call { budget, is_confirmed, caller, ..Call::new(who, wanted.tool, wanted.arguments, door) };
+    let request = Call { budget, is_confirmed, caller, trace, ..Call::new(who, wanted.tool, wanted.arguments, door) };
     let outcome = match wanted.device {
         Some(device) => Box::pin(front.gateway.call_on(&device, request)).await,
         None => Box::pin(front.gateway.call(request)).await,

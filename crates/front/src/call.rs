@@ -18,7 +18,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, ServiceError};
 use serde_json::{Value, json};
 use sinew_gateway::{Principal, Request, Shape};
-use sinew_tool::{Answer, Args, Digest, ErrorKind, Outcome, Question, ToolError};
+use sinew_tool::{Answer, Args, Digest, ErrorKind, Outcome, Question, ToolError, TraceParent};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
@@ -26,7 +26,7 @@ use crate::caller::{self, Answers, CallerMessage, CapabilitySource, CarriedRound
 use crate::mcp::{Mcp, is_modern};
 use crate::revision::Revision;
 use crate::state::FrontState;
-use crate::translate;
+use crate::{trace, translate};
 
 /// Many clients give up on a call that was silent for 60 s, some sooner. Less than 5 s, because reports may be delayed.
 const REPORT_INTERVAL: Duration = Duration::from_secs(4);
@@ -43,6 +43,8 @@ pub(crate) async fn call(
     let who = mcp.who(&cx.extensions)?;
     let token = cx.meta.get_progress_token();
     let revision = Revision::of(&cx);
+    let headers = cx.extensions.get::<http::request::Parts>().map(|parts| &parts.headers);
+    let trace = trace::parent(cx.meta.get(TraceParent::KEY), headers);
     let tool_call = if is_modern(&cx) {
         params.meta = Some(std::mem::take(&mut cx.meta));
         ToolCall::modern(&mcp.front, who, params)?
@@ -52,6 +54,7 @@ pub(crate) async fn call(
         let caller = ClientCaller::new(client, token.is_some(), level, CarriedRounds::default(), Answers::new());
         ToolCall { lease, ..ToolCall::new(who, params, caller, revision) }
     };
+    let tool_call = tool_call.traced(trace);
     let (caller, who) = (tool_call.caller.clone(), tool_call.who.clone());
     let mut revoked = std::pin::pin!(mcp.front.gateway.tokens().revoked(&who));
     let mut call = std::pin::pin!(mcp.front.gateway.call(tool_call.request(mcp.form.shape, mcp.endpoint)));
@@ -100,12 +103,14 @@ pub(crate) struct ToolCall {
     caller: Arc<ClientCaller>,
     revision: Revision,
     lease: Option<Arc<str>>,
+    trace: Option<TraceParent>,
 }
 
 impl ToolCall {
     fn new(who: Arc<Principal>, params: CallToolRequestParams, caller: ClientCaller, revision: Revision) -> ToolCall {
         let args = params.arguments.unwrap_or_default();
-        ToolCall { who, tool: params.name.into_owned(), args, caller: Arc::new(caller), revision, lease: None }
+        let (tool, caller) = (params.name.into_owned(), Arc::new(caller));
+        ToolCall { who, tool, args, caller, revision, lease: None, trace: None }
     }
 
     /// A call of a client that declares its capabilities with each call, and repeats earlier answers.
@@ -131,6 +136,11 @@ impl ToolCall {
         Ok(ToolCall { lease, ..ToolCall::new(who, params, caller, Revision::July2026) })
     }
 
+    /// The call as a part of the caller's trace.
+    pub(crate) fn traced(self, trace: Option<TraceParent>) -> ToolCall {
+        ToolCall { trace, ..self }
+    }
+
     pub(crate) fn request(&self, shape: Shape, endpoint: &'static str) -> Request {
         Request {
             is_confirmed: false,
@@ -142,6 +152,7 @@ impl ToolCall {
             budget: None,
             door: endpoint,
             lease: self.lease.clone(),
+            trace: self.trace.clone(),
             is_plain: false,
         }
     }

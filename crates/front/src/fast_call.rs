@@ -15,11 +15,12 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 use sinew_gateway::{Principal, Shape};
+use sinew_tool::TraceParent;
 
 use crate::call::ToolCall;
 use crate::mcp::as_model;
-use crate::reply;
 use crate::state::FrontState;
+use crate::{reply, trace};
 
 const METHOD: &str = "tools/call";
 
@@ -32,6 +33,8 @@ pub(crate) struct FastCall<'a> {
     id: RequestId,
     method: &'a str,
     params: CallToolRequestParams,
+    #[serde(skip)]
+    trace: Option<TraceParent>,
 }
 
 impl FastCall<'_> {
@@ -45,7 +48,7 @@ impl FastCall<'_> {
         if !fits {
             return None;
         }
-        let call: FastCall = serde_json::from_slice(body).ok()?;
+        let mut call: FastCall = serde_json::from_slice(body).ok()?;
         let meta = call.params.meta.as_ref()?;
         let is_plain = call.method == METHOD
             && has(headers, "mcp-name", &call.params.name)
@@ -53,6 +56,7 @@ impl FastCall<'_> {
             && meta.missing_required_keys(&version).is_empty()
             && meta.get_progress_token().is_none()
             && meta.log_level().is_none();
+        call.trace = trace::parent(meta.get(TraceParent::KEY), Some(headers));
         is_plain.then_some(call)
     }
 
@@ -65,6 +69,7 @@ impl FastCall<'_> {
     ) -> Response<Body> {
         let answer = match ToolCall::modern(front, as_model(who), self.params) {
             Ok(tool_call) => {
+                let tool_call = tool_call.traced(self.trace);
                 // Boxed, because every layer around the request would move its size along.
                 let call = Box::pin(front.gateway.call(tool_call.request(shape, "mcp")));
                 let answer = front.stop.run_until_cancelled(call).await;

@@ -63,6 +63,7 @@ pub mod stdio;
 mod subscribed_uris;
 pub mod tls;
 mod to_api;
+mod trace;
 mod tracked_body;
 mod translate;
 mod upgrade;

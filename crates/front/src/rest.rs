@@ -13,10 +13,10 @@ use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
 use sinew_gateway::{Principal, PublicTool, Request as Call, Shape, ToolList};
 use sinew_tool::text::clip;
-use sinew_tool::{Content, ErrorKind, Outcome, Schema, Silent, ToolError};
+use sinew_tool::{Content, ErrorKind, Outcome, Schema, Silent, ToolError, TraceParent};
 
 use crate::state::FrontState;
-use crate::{body, image_size, inspect, query, reply};
+use crate::{body, image_size, inspect, query, reply, trace};
 
 /// The protocol revision of the reference.
 const PROTOCOL: &str = "2024-11-05";
@@ -59,7 +59,8 @@ pub(crate) async fn receive(State(front): State<Arc<FrontState>>, request: Reque
         Err(refused) => return answered(&refused.0, Err(refused.1)),
     };
     let running = front.calls.token();
-    let answer = dispatch(&front, &who, &message).await;
+    let trace = trace::of_headers(&parts.headers);
+    let answer = dispatch(&front, &who, &message, trace).await;
     drop(running);
     match message.get("id") {
         Some(id) => answered(id, answer),
@@ -105,7 +106,12 @@ fn parse(body: &[u8]) -> Result<Map<String, Value>, Box<(Value, ToolError)>> {
     Ok(message)
 }
 
-async fn dispatch(front: &FrontState, who: &Principal, message: &Map<String, Value>) -> Result<Value, ToolError> {
+async fn dispatch(
+    front: &FrontState,
+    who: &Principal,
+    message: &Map<String, Value>,
+    trace: Option<TraceParent>,
+) -> Result<Value, ToolError> {
     let params = match message.get("params") {
         None | Some(Value::Null) => None,
         Some(Value::Object(params)) => Some(params),
@@ -118,12 +124,17 @@ async fn dispatch(front: &FrontState, who: &Principal, message: &Map<String, Val
             "capabilities": {"tools": {"listChanged": false}},
         })),
         "tools/list" => Ok(tools(front, who)),
-        "tools/call" => call(front, who, params).await,
+        "tools/call" => call(front, who, params, trace).await,
         method => Err(ToolError::new(ErrorKind::UnknownMethod, format!("Method not found: {}", clip(method)))),
     }
 }
 
-async fn call(front: &FrontState, who: &Principal, params: Option<&Map<String, Value>>) -> Result<Value, ToolError> {
+async fn call(
+    front: &FrontState,
+    who: &Principal,
+    params: Option<&Map<String, Value>>,
+    trace: Option<TraceParent>,
+) -> Result<Value, ToolError> {
     let wrong = |message: &str| ToolError::new(ErrorKind::InvalidArguments, message);
     let params = params.ok_or_else(|| wrong("Missing params for tools/call"))?;
     let name = params.get("name").and_then(Value::as_str).ok_or_else(|| wrong("Missing 'name' in params"))?;
@@ -142,6 +153,7 @@ async fn call(front: &FrontState, who: &Principal, params: Option<&Map<String, V
         door: "rest",
         is_confirmed: false,
         lease: None,
+        trace,
         is_plain: true,
     };
     match Box::pin(front.gateway.call(request)).await {

@@ -10,9 +10,10 @@ use sinew_schema::{Exhausted, Meter};
 use sinew_tool::text::clean;
 use sinew_tool::{
     Args, Call, CallOrigin, Caller, Content, Device, Effect, ErrorKind, Outcome, ShownScreen, Silent, Status,
-    StepSource, Tool, ToolError,
+    StepSource, Tool, ToolError, TraceParent,
 };
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::access::{Agreement, CallSecrets, ProposedCall};
 use crate::budgets;
@@ -57,6 +58,8 @@ pub struct Request {
     pub is_confirmed: bool,
     /// The id of the caller's lease of the device, for callers that share a token.
     pub lease: Option<Arc<str>>,
+    /// The trace that the caller says the call belongs to.
+    pub trace: Option<TraceParent>,
     /// The caller knows tools in their plain form. A tool that has one checks its arguments itself, in the words that such
     /// callers know.
     pub is_plain: bool,
@@ -75,6 +78,7 @@ impl Request {
             door,
             is_confirmed: false,
             lease: None,
+            trace: None,
             is_plain: false,
         }
     }
@@ -144,7 +148,8 @@ impl Gateway {
         let mut record =
             CallRecord::open(self.recorder().clone(), &request.who, request.door, &request.name, &request.args);
         record.note_run(nesting.run.as_ref());
-        let result = self.conduct(&mut record, device, request, nesting).await;
+        let span = record.trace(request.trace.as_ref());
+        let result = self.conduct(&mut record, device, request, nesting).instrument(span).await;
         record.keep_in(self.journal(), &result);
         record.close(result).await
     }
@@ -157,7 +162,8 @@ impl Gateway {
         request: Request,
         nesting: Nesting,
     ) -> Result<Outcome, ToolError> {
-        let Request { who, name, mut args, shape, caller, budget, door, is_confirmed, lease, is_plain } = request;
+        let Request { who, name, mut args, shape, caller, budget, door, is_confirmed, lease, trace, is_plain } =
+            request;
         if let Role::Device(_) = who.role {
             let message = "a device token cannot call tools; use a client token";
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
@@ -276,6 +282,7 @@ impl Gateway {
             is_confirmed,
             is_approved: permit.is_approved,
             lease,
+            trace,
             asks_again: false,
             made: made.clone(),
         });

@@ -9,7 +9,7 @@ use std::time::Duration;
 use sinew_tool::text::clean_line;
 use sinew_tool::{
     Answer, Args, Attachment, BoxFuture, CallOrigin, Caller, DeviceId, ErrorKind, LogLevel, NestedCalls, Outcome,
-    PendingApproval, Picture, PlannedCall, Question, Silent, StepSource, ToolAccess, ToolError, Value,
+    PendingApproval, Picture, PlannedCall, Question, Silent, StepSource, ToolAccess, ToolError, TraceParent, Value,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -226,6 +226,8 @@ pub(crate) struct AsCaller {
     pub is_approved: bool,
     /// The caller's lease of a device.
     pub lease: Option<Arc<str>>,
+    /// The trace that the call belongs to.
+    pub trace: Option<TraceParent>,
     /// Whoever makes the calls asks again and again whether a person agreed.
     pub asks_again: bool,
     pub made: Arc<MadeCalls>,
@@ -328,6 +330,7 @@ impl NestedCalls for AsCaller {
             door: self.door,
             is_confirmed: self.confirms(device),
             lease: self.lease.clone(),
+            trace: self.trace.clone(),
             is_plain: false,
         };
         Box::pin(async move {
@@ -374,6 +377,7 @@ impl NestedCalls for AsCaller {
             is_approved: self.is_approved,
             run: self.made.run().as_deref().map(str::to_owned),
             lease: self.lease.as_deref().map(str::to_owned),
+            trace: self.trace.clone(),
         })
     }
 

@@ -3,13 +3,16 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use sinew_tool::outcome::ResourceBody;
 use sinew_tool::text::{clean_line, cut};
-use sinew_tool::{Args, Content, DeviceId, ErrorKind, FamilyName, Outcome, ToolError, Value};
+use sinew_tool::{Args, Content, DeviceId, ErrorKind, FamilyName, Outcome, ToolError, TraceParent, Value};
+use tracing::Span;
+use tracing::field::Empty;
 
 use crate::call_counts::{CallCounts, EndedCall};
 use crate::journal::{Journal, JournalDraft, JournalEntry};
@@ -76,7 +79,15 @@ impl Recorder {
     }
 }
 
+/// Counts the calls of this process.
+static CALLS: AtomicU64 = AtomicU64::new(1);
+
 pub(crate) struct CallRecord {
+    /// The number of the call in the log.
+    number: u64,
+    /// The trace that it belongs to.
+    trace_id: Option<Arc<str>>,
+    span: Span,
     audit: Arc<dyn AuditLog>,
     counts: Arc<CallCounts>,
     started: Instant,
@@ -119,12 +130,32 @@ impl CallRecord {
             bytes: 0,
             is_sent: false,
         };
-        let (started, row) = (Instant::now(), Some(row));
-        CallRecord { audit, counts, started, has_tool: false, family: None, for_journal: None, made: None, row }
+        CallRecord {
+            number: CALLS.fetch_add(1, Ordering::Relaxed),
+            trace_id: None,
+            span: Span::none(),
+            audit,
+            counts,
+            started: Instant::now(),
+            has_tool: false,
+            family: None,
+            for_journal: None,
+            made: None,
+            row: Some(row),
+        }
+    }
+
+    /// Begins the span of the call in the log. Device and tool are noted when they are found.
+    pub(crate) fn trace(&mut self, parent: Option<&TraceParent>) -> Span {
+        self.trace_id = parent.map(|parent| parent.trace_id().into());
+        let (client, trace) = (self.row.as_ref().map(|row| row.principal.as_str()), self.trace_id.as_deref());
+        self.span = tracing::info_span!("call", call = self.number, client, device = Empty, tool = Empty, trace);
+        self.span.clone()
     }
 
     /// Notes the device of something that is not a call of a tool.
     pub(crate) fn aim_at(&mut self, device: &DeviceId) {
+        self.span.record("device", device.as_str());
         if let Some(row) = &mut self.row {
             row.device = Some(device.clone());
         }
@@ -134,6 +165,8 @@ impl CallRecord {
     pub(crate) fn aim(&mut self, holder: Holder<'_>) {
         self.has_tool = true;
         self.family = Some(holder.entry.info.family.name.clone());
+        self.span.record("device", holder.entry.id.as_str());
+        self.span.record("tool", holder.offered.tool.name.as_str());
         if let Some(row) = &mut self.row {
             row.device = Some(holder.entry.id.clone());
             row.tool = Some(holder.offered.tool.name.clone());
@@ -235,7 +268,7 @@ impl CallRecord {
             }
             Err(error) => row.outcome = error.kind.row().error_type,
         }
-        log(&row);
+        self.log(&row);
         let ended = EndedCall::of(&row, self.family.take());
         let recorded = self.audit.record(row).await;
         self.counts.note(ended);
@@ -245,27 +278,27 @@ impl CallRecord {
             Err(error) => result.and(Err(error)),
         }
     }
+
+    /// Who called what, and how it ended. The log counts calls and failures of its own, where there are many.
+    fn log(&self, row: &AuditRow) {
+        let AuditRow { principal: client, door: via, name, outcome, .. } = row;
+        let (tool, device) = (row.tool.as_ref().unwrap_or(name), row.device.as_ref().map(DeviceId::as_str));
+        let (call, ms, trace) = (self.number, row.duration_us / 1_000, self.trace_id.as_deref());
+        match *outcome {
+            "ok" => tracing::info!(client, via, tool, device, outcome, ms, call, trace, "tool called"),
+            _ => tracing::info!(client, via, tool, device, outcome, ms, call, trace, "call failed"),
+        }
+    }
 }
 
 impl Drop for CallRecord {
     fn drop(&mut self) {
         if let Some(row) = self.take_row() {
-            log(&row);
+            self.log(&row);
             let ended = EndedCall::of(&row, self.family.take());
             self.audit.record_unawaited(row);
             self.counts.note(ended);
         }
-    }
-}
-
-/// Who called what, and how it ended. The log counts calls and failures of its own, where there are many.
-fn log(row: &AuditRow) {
-    let AuditRow { principal, door, name, outcome, .. } = row;
-    let (tool, device) = (row.tool.as_ref().unwrap_or(name), row.device.as_ref().map(DeviceId::as_str));
-    let ms = row.duration_us / 1_000;
-    match *outcome {
-        "ok" => tracing::info!(client = principal, via = door, tool, device, outcome, ms, "tool called"),
-        _ => tracing::info!(client = principal, via = door, tool, device, outcome, ms, "call failed"),
     }
 }
 

@@ -128,7 +128,8 @@ impl Device for ServerDevice {
             let tools = self.tools();
             let listed = tools.find(&call.tool).cloned();
             let tool = listed.unwrap_or_else(|| Tool::new(&call.tool, "", json!({})));
-            let result = self.session.call(&tool, call.args, call.caller.as_ref()).await;
+            let trace = call.nested.origin().and_then(|origin| origin.trace);
+            let result = self.session.call(&tool, call.args, call.caller.as_ref(), trace.as_ref()).await;
             // The server may be gone, or have other tools now.
             if let Err(error) = &result
                 && error.kind != ErrorKind::InputRequired

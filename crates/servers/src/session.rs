@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use sinew_fetch::{HeaderMap, HeaderName};
 use sinew_tool::text::{clean_line, clip};
-use sinew_tool::{Args, Caller, ErrorKind, Outcome, Tool, ToolError, Toolset, Value, json};
+use sinew_tool::{Args, Caller, ErrorKind, Outcome, Tool, ToolError, Toolset, TraceParent, Value, json};
 use sinew_wire::host::{Fault, Limits, ToolListing, read_outcome};
 
 use crate::link::{Exchange, Link, LinkError, LinkErrorKind, Outgoing};
@@ -239,9 +239,13 @@ impl Session {
         tool: &Tool,
         args: Args,
         caller: &dyn Caller,
+        trace: Option<&TraceParent>,
     ) -> Result<Outcome, ToolError> {
         let failed = |error: LinkError| error.into_tool_error(&tool.name);
         let mut params = json!({"name": tool.name, "arguments": args});
+        if let Some(trace) = trace {
+            params["_meta"][TraceParent::KEY] = json!(trace.as_str());
+        }
         let mut has_renewed = false;
         let mut rounds = 0;
         loop {

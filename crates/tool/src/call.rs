@@ -12,6 +12,7 @@ use crate::device::{BoxFuture, Picture};
 use crate::error::{ErrorKind, ToolError};
 use crate::outcome::Outcome;
 use crate::tool::StepSource;
+use crate::trace::TraceParent;
 
 /// The arguments of a call, by name.
 pub type Args = Map<String, Value>;
@@ -270,6 +271,9 @@ pub struct CallOrigin {
     /// The lease of a device that the caller named, or that it has within the outer call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
+    /// The trace that the call belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceParent>,
 }
 
 /// What a caller may do with a tool.

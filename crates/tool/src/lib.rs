@@ -33,6 +33,7 @@ pub mod spelling;
 mod stand_in;
 pub mod text;
 pub mod tool;
+mod trace;
 pub mod wire_form;
 
 pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, Presences, TokenId, network_of};
@@ -54,6 +55,7 @@ pub use manifest::{Manifest, ProtocolVersion};
 pub use outcome::{Content, Outcome, ResourceLink};
 pub use stand_in::StandIn;
 pub use tool::{Audience, Effect, Hints, LOOK, Schema, StepSource, Tool, ToolUse, Toolset};
+pub use trace::TraceParent;
 
 /// Tool versions follow semantic versioning.
 pub use semver::Version;

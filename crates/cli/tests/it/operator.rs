@@ -71,6 +71,7 @@ fn the_log_says_who_called_what_and_how_it_ended() {
     for (field, value) in [("client", "gateway"), ("tool", "self.get_device_status"), ("outcome", "ok")] {
         assert_eq!(called[field], value, "{called}");
     }
+    assert!(called["call"].is_u64() && called.get("trace").is_none(), "{called}");
     assert!(called["ms"].is_u64() || called["ms"].is_i64(), "{called}");
     let url = page["url"].as_str().expect("an address");
     assert_eq!(run(sinew(folder.path()).args(["devices", "--url", url, "--token", "snw_wrong_wrong"])).code, 77);

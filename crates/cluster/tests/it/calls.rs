@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use sinew_gateway::Settings;
+use sinew_gateway::{Principal, Request, Role, Settings};
 use sinew_tool::outcome::SOURCE_KEY;
-use sinew_tool::{ErrorKind, json};
+use sinew_tool::{Args, ErrorKind, TraceParent, json};
 
 use crate::nats_server::NatsServer;
 use crate::support::{Listener, Node, TestDevice, text_of};
@@ -23,6 +23,19 @@ async fn progress_log_and_questions_reach_the_caller() {
     // A caller that cannot be asked: the device learns so, and the caller gets its error.
     let error = b.call("board-1", "talk", json!({})).await.expect_err("nobody answers");
     assert_eq!(error.kind, ErrorKind::InputRequired);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_stays_in_its_callers_trace() {
+    let nats = NatsServer::open().await;
+    let [a, b] = [Node::open(&nats, "a").await, Node::open(&nats, "b").await];
+    let board = TestDevice::board(1);
+    a.join(&board);
+    b.sees("board-1").await;
+    let trace = TraceParent::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    let request = Request::new(Principal::new("tester", Role::Client), "look", Args::new(), "test");
+    b.gateway.call_on("board-1", Request { trace: trace.clone(), ..request }).await.expect("it answers");
+    assert_eq!(*board.trace.lock().expect("a lock"), trace);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,7 +12,7 @@ use sinew_tool::outcome::SOURCE_KEY;
 use sinew_tool::{
     Admission, Answer, Attributes, BoxFuture, Call, Caller, Content, Device, DeviceEvent, DeviceInfo, DeviceKey,
     Effect, Family, FamilyName, LeaveReason, LogLevel, Outcome, Question, Reach, Status, TextTrust, Tool, ToolError,
-    Toolset, Value, json,
+    Toolset, TraceParent, Value, json,
 };
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -140,6 +140,7 @@ impl Node {
             door: "test",
             is_confirmed: false,
             lease: None,
+            trace: None,
             is_plain: false,
         };
         self.gateway.call_on(device, request).await
@@ -169,6 +170,8 @@ pub struct TestDevice {
     pub info: Mutex<Arc<DeviceInfo>>,
     tools: Arc<Toolset>,
     pub calls: AtomicUsize,
+    /// The trace of the last call.
+    pub trace: Mutex<Option<TraceParent>>,
     /// Calls of `wait` that began, and those that were given up.
     pub began: Notify,
     pub cancelled: Notify,
@@ -215,6 +218,7 @@ impl TestDevice {
             info: Mutex::new(Arc::new(info)),
             tools: Arc::new(Toolset::new(tools)),
             calls: AtomicUsize::new(0),
+            trace: Mutex::default(),
             began: Notify::new(),
             cancelled: Notify::new(),
             go_on: Notify::new(),
@@ -227,6 +231,7 @@ impl TestDevice {
 
     async fn run(&self, call: Call) -> Result<Outcome, ToolError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
+        *self.trace.lock().expect("a lock") = call.nested.origin().and_then(|origin| origin.trace);
         match call.tool.as_str() {
             "wait" => {
                 let given_up = GivenUp(Some(&self.cancelled));

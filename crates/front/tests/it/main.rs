@@ -26,3 +26,4 @@ mod shutdown;
 mod sign_in;
 mod stateless;
 mod tls;
+mod traces;

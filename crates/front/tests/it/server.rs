@@ -101,6 +101,10 @@ impl Device for FakeDevice {
                     mime_type: "image/png".to_owned(),
                     size: None,
                 })),
+                "trace" => {
+                    let trace = call.nested.origin().and_then(|origin| origin.trace);
+                    Ok(Outcome::text(trace.map_or_else(|| "none".to_owned(), String::from)))
+                }
                 "talk" => {
                     call.caller.log(LogLevel::Debug, json!("too quiet"));
                     call.caller.log(LogLevel::Warning, json!("warm"));

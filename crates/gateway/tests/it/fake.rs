@@ -10,7 +10,7 @@ use sinew_gateway::{DeviceFilter, DeviceView, Gateway, Principal, Request, Role,
 use sinew_tool::{
     Admission, Args, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
     LeaveReason, Notice, Outcome, PlannedCall, Reach, ShownScreen, Status, StepSource, TextTrust, Tool, ToolError,
-    Toolset, Value, json,
+    Toolset, TraceParent, Value, json,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -44,6 +44,8 @@ pub struct Fake {
     pub served: AtomicUsize,
     /// The last arguments that reached it.
     pub args: Mutex<Option<Args>>,
+    /// The trace of the last call that reached it.
+    pub trace: Mutex<Option<TraceParent>>,
 }
 
 impl Fake {
@@ -71,6 +73,7 @@ impl Fake {
             calls: AtomicUsize::new(0),
             served: AtomicUsize::new(0),
             args: Mutex::new(None),
+            trace: Mutex::new(None),
         }
     }
 
@@ -122,6 +125,7 @@ impl Device for Fake {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             *self.args.lock().unwrap() = Some(call.args.clone());
+            *self.trace.lock().unwrap() = call.nested.origin().and_then(|origin| origin.trace);
             match &self.manner {
                 Manner::Steps if call.args.contains_key("steps") => make_steps(&call).await,
                 Manner::Echo | Manner::Steps => {

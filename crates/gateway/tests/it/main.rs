@@ -27,5 +27,6 @@ mod sources;
 mod specifications;
 mod store;
 mod tokens;
+mod traces;
 mod upgrade;
 mod watching;

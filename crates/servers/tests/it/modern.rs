@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use sinew_tool::Call;
+use sinew_tool::{
+    Args, BoxFuture, Call, CallOrigin, Caller, ErrorKind, NestedCalls, Outcome, PlannedCall, ToolAccess, ToolError,
+    TraceParent,
+};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -145,6 +149,75 @@ async fn a_server_without_sessions_is_called_and_its_questions_and_progress_reac
     assert_eq!(second["params"]["requestState"], "opaque");
     assert_eq!(second["params"]["inputResponses"]["sure"]["action"], "accept");
     assert_eq!(second["params"]["arguments"], first["params"]["arguments"]);
+}
+
+/// What a gateway says of a call that belongs to a trace.
+struct Traced(TraceParent);
+
+impl NestedCalls for Traced {
+    fn principal(&self) -> &str {
+        "tester"
+    }
+
+    fn device(&self) -> &str {
+        "lock"
+    }
+
+    fn is_part(&self) -> bool {
+        false
+    }
+
+    fn access(&self, _: &str) -> ToolAccess {
+        ToolAccess::Unknown
+    }
+
+    fn call<'a>(&'a self, _: Option<&'a str>, _: &'a str, _: Args) -> BoxFuture<'a, Result<Outcome, ToolError>> {
+        Box::pin(std::future::ready(Err(ToolError::new(ErrorKind::Unsupported, "a server calls nothing"))))
+    }
+
+    fn agree<'a>(&'a self, _: &'a [PlannedCall]) -> BoxFuture<'a, Result<(), ToolError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn join_run(&self, id: &str) -> String {
+        id.to_owned()
+    }
+
+    fn origin(&self) -> Option<CallOrigin> {
+        Some(CallOrigin {
+            name: "tester".to_owned(),
+            id: "tester".to_owned(),
+            is_admin: false,
+            kind: "token".to_owned(),
+            door: "test".to_owned(),
+            policy: String::new(),
+            is_approved: false,
+            run: None,
+            lease: None,
+            trace: Some(self.0.clone()),
+        })
+    }
+
+    fn within(&self, _: Duration, _: Arc<dyn Caller>) -> Arc<dyn NestedCalls> {
+        Arc::new(Traced(self.0.clone()))
+    }
+}
+
+#[tokio::test]
+async fn a_server_learns_the_trace_of_a_call_in_every_round() {
+    let (url, _server, mut requests) = server().await;
+    let mut family = Family::start(at(&url));
+    let lock = family.joined().await;
+    let text = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let (mut call, _witness) = witnessed("open", json!({"door": "a"}));
+    call.nested = Arc::new(Traced(TraceParent::parse(text).expect("a parent")));
+    soon(lock.call(call)).await.expect("opened");
+    for _ in 0..2 {
+        assert_eq!(next_call(&mut requests).await.1["params"]["_meta"]["traceparent"], text);
+    }
+    let (call, _witness) = witnessed("open", json!({"door": "a"}));
+    soon(lock.call(call)).await.expect("opened");
+    assert_eq!(next_call(&mut requests).await.1["params"]["_meta"].get("traceparent"), None);
 }
 
 #[tokio::test]

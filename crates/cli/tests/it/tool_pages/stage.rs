@@ -82,6 +82,7 @@ async fn on_gateway(tool: &str, args: Args) -> Outcome {
         is_confirmed: false,
         lease: None,
         is_plain: false,
+        trace: None,
         who: Principal::new("reader", Role::Client),
         name: tool.to_owned(),
         args,
