@@ -510,6 +510,9 @@ fn contained<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, on
     walker.report("items-changed", effect, "`contains` changed");
 }
 
+/// How a text holds something else.
+const CONTENT: [&str; 2] = ["contentEncoding", "contentMediaType"];
+
 fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
     let input = walker.role == SchemaRole::Input;
     // Generators write `null` for "no default".
@@ -541,6 +544,15 @@ fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
         }
         (None, None) => {}
     }
+    // Whoever writes one encoding is not understood by a reader of another one, although no validator looks.
+    for key in CONTENT {
+        if let (Some(one), Some(two)) = (get(old, key), get(new, key))
+            && one != two
+        {
+            let message = format!("`{key}` changed from {} to {}", clip(&one.to_string()), clip(&two.to_string()));
+            walker.report_as("content-changed", ValueEffect::Says, Impact::Undecided, message);
+        }
+    }
     for key in ["description", "title"] {
         if get(old, key) != get(new, key) {
             walker.report("words-changed", ValueEffect::Says, format!("the {key} changed"));
@@ -550,7 +562,8 @@ fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
         !is_assertion(key) && !matches!(key, "description" | "title" | "default" | "$defs" | "definitions" | "$ref")
     };
     let changed = old.as_object().into_iter().flatten();
-    let changed = changed.filter(|(key, value)| quiet(key) && get(new, key) != Some(value));
+    let is_told = |key: &str| CONTENT.contains(&key) && get(new, key).is_some();
+    let changed = changed.filter(|(key, value)| quiet(key) && !is_told(key) && get(new, key) != Some(value));
     let added = new.as_object().into_iter().flatten().filter(|(key, _)| quiet(key) && get(old, key).is_none());
     let (known, unknown): (Vec<&String>, Vec<&String>) =
         changed.chain(added).map(|(key, _)| key).partition(|key| is_annotation(key));

@@ -61,7 +61,17 @@ pub(super) fn read(text: &str) -> Document {
     document.problems.extend(unread);
     if document.tools.is_empty() {
         let lines = text_lines(&blocks);
-        document.says_no_tools = lines.into_iter().find(|line| no_tools::says_no_tools(line.of(text)));
+        // "None." below the heading of all tools.
+        let is_answer = |pair: &&[Span]| {
+            names::lists_tools(pair[0].of(text).trim_start_matches(['#', ' ']))
+                && matches!(
+                    pair[1].of(text).trim_matches(['*', '_', '.', ' ', '`']).to_lowercase().as_str(),
+                    "none" | "n/a"
+                )
+        };
+        let answer = || lines.windows(2).find(is_answer).map(|pair| pair[1]);
+        let statement = lines.iter().copied().find(|line| no_tools::says_no_tools(line.of(text)));
+        document.says_no_tools = statement.or_else(answer);
     }
     if document.says_no_tools.is_none() {
         let listed = listed::unread(text, &blocks, &ranges, known);

@@ -7,7 +7,11 @@ use crate::model::Section;
 /// The section that a heading or a bold label begins, whatever its number and remarks.
 pub(crate) fn section(words: &str) -> Option<Section> {
     let words = words.to_lowercase();
-    let words = words.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' ' | '#' | '§'));
+    // Pictures are ornaments.
+    let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' ' | '#');
+    let words = words.trim_start_matches(|c: char| is_number(c) || !c.is_ascii() && !c.is_alphanumeric());
+    let roman = words.trim_start_matches(['i', 'v', 'x']);
+    let words = roman.strip_prefix(['.', ')']).filter(|_| roman.len() < words.len()).map_or(words, str::trim_start);
     let words = words.split(['(', ':', '—']).next().unwrap_or(words);
     let words = words.trim().trim_matches(['*', '_']).trim();
     Some(match words {
@@ -126,6 +130,11 @@ mod tests {
             ("7. Usage Examples (JSON)", Some(Section::Examples)),
             ("5. Example Usage", Some(Section::Examples)),
             ("Return Schema", Some(Section::Output)),
+            ("📥 Parameters", Some(Section::Input)),
+            ("⚠\u{fe0f} Errors", Some(Section::Errors)),
+            ("III. Input Schema", Some(Section::Input)),
+            ("viii) Security", Some(Section::Security)),
+            ("Vi Notes", None),
             ("Notes", None),
         ] {
             assert_eq!(section(words), expected, "{words}");

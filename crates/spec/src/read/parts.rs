@@ -3,7 +3,7 @@
 use super::blocks::{Block, BlockKind};
 use super::places::SectionPlace;
 use super::table::Table;
-use super::{labels, leaves, prose};
+use super::{labels, leaves, prose, schemas};
 use crate::model::Section;
 use sinew_tool::finding::Span;
 
@@ -123,7 +123,14 @@ pub(super) fn sort(text: &str, body: &[Block], end: usize) -> Parts {
             && section_level.is_none_or(|section_level| level <= section_level)
         {
             let title = words.of(text);
-            if let Some(section) = labels::section(title) {
+            if schemas::requirement_label(text, words).is_some() {
+                section_level.get_or_insert(level);
+                if !matches!(current, Part::Section(Section::Input)) {
+                    parts.open(Section::Input, words, true, block.span.start);
+                }
+                (current, by_bold) = (Part::Section(Section::Input), false);
+                parts.put(&current, Piece::of(block));
+            } else if let Some(section) = labels::section(title) {
                 section_level.get_or_insert(level);
                 parts.open(section, words, true, block.span.start);
                 (current, by_bold) = (Part::Section(section), false);

@@ -65,7 +65,7 @@ pub(crate) fn bulleted(item: &str) -> Option<&str> {
     let digits = item.trim_start_matches(|c: char| c.is_ascii_digit());
     let marked =
         if digits.len() < item.len() { digits.strip_prefix(['.', ')']) } else { item.strip_prefix(['-', '*', '+']) };
-    Some(marked?.strip_prefix(' ')?.trim_start())
+    Some(marked?.strip_prefix([' ', '\t'])?.trim_start())
 }
 
 /// The term and the explanation of a definition list: a name, and below it `: string, required. Path`.
@@ -159,8 +159,12 @@ fn is_parameter(name: &str) -> bool {
 fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<FieldRow> {
     let rest = rest.trim_start().trim_start_matches([':', '–', '—']).trim_start();
     let rest = rest.strip_prefix("- ").unwrap_or(rest).trim_start();
-    let (about, after) = match rest.strip_prefix(['(', '[', '<']) {
-        Some(inside) => split_brackets(inside)?,
+    let (about, after) = match rest.trim_start_matches(['*', '_']).strip_prefix(['(', '[', '<']) {
+        Some(inside) => {
+            let (about, after) = split_brackets(inside)?;
+            // `*(string, required)*`
+            (about, if rest.starts_with(['*', '_']) { after.trim_start_matches(['*', '_']) } else { after })
+        }
         None if rest.starts_with('`') => typed(rest)?,
         // `string, required: words` or `string - words`; a sentence has no type in front.
         None => {
@@ -169,7 +173,7 @@ fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<FieldRow>
         }
     };
     // `string (required)` says both.
-    let parts: Vec<&str> = split_parts(about)
+    let parts: Vec<&str> = about_parts(about)
         .into_iter()
         .flat_map(|part| {
             let inner = part.trim_end().strip_suffix(')').and_then(|part| part.rsplit_once('('));
@@ -212,6 +216,19 @@ fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<FieldRow>
     })
 }
 
+/// What stands in brackets, by commas; listed values stay together: "one of `a`, `b`, optional".
+fn about_parts(about: &str) -> Vec<&str> {
+    let parts = split_parts(about);
+    if !parts.first().is_some_and(|first| types::lists_choices(first)) {
+        return parts;
+    }
+    let is_value =
+        |part: &&&str| requirement(part).is_none() && !part.trim_start().to_lowercase().starts_with("default");
+    let count = parts.iter().take_while(is_value).count().max(1);
+    let end = parts[count - 1].as_ptr() as usize + parts[count - 1].len() - about.as_ptr() as usize;
+    std::iter::once(&about[..end]).chain(parts[count..].iter().copied()).collect()
+}
+
 /// A type in code, with the remark in brackets after it: `` `string` (required) ``.
 fn typed(rest: &str) -> Option<(&str, &str)> {
     let kind = 1 + rest[1..].find('`')? + 1;
@@ -230,7 +247,7 @@ fn stated_default(after: &str) -> (Option<&str>, &str) {
 /// What stands up to the bracket that closes, and what follows it.
 fn split_brackets(inside: &str) -> Option<(&str, &str)> {
     let mut depth = 0usize;
-    for (at, character) in inside.char_indices() {
+    for (at, character) in unquoted(inside) {
         match character {
             '(' | '[' | '<' | '{' => depth += 1,
             ')' | ']' | '>' | '}' if depth == 0 => return Some((&inside[..at], &inside[at + 1..])),
@@ -241,11 +258,11 @@ fn split_brackets(inside: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Parts between commas and semicolons that stand outside brackets.
+/// Parts between commas and semicolons that stand outside brackets, quotes and code.
 fn split_parts(about: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut depth) = (0, 0usize);
-    for (at, character) in about.char_indices() {
+    for (at, character) in unquoted(about) {
         match character {
             '(' | '[' | '<' | '{' => depth += 1,
             ')' | ']' | '>' | '}' => depth = depth.saturating_sub(1),
@@ -258,6 +275,21 @@ fn split_parts(about: &str) -> Vec<&str> {
     }
     parts.push(&about[start..]);
     parts.into_iter().filter(|part| !part.trim().is_empty()).collect()
+}
+
+/// The characters outside quotes and code. A mark that is never closed is one like any other.
+fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+    let mut until = 0;
+    text.char_indices().filter(move |(at, character)| {
+        if *at < until {
+            return false;
+        }
+        let closes = matches!(character, '`' | '"').then(|| text[at + 1..].find(*character)).flatten();
+        if let Some(length) = closes {
+            until = at + 1 + length + 1;
+        }
+        closes.is_none()
+    })
 }
 
 fn requirement(part: &str) -> Option<bool> {

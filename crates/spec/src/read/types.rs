@@ -15,10 +15,46 @@ const MAX_DEPTH: usize = 12;
 
 /// Reads a type cell; `None` if it is not a known type.
 pub fn read(cell: &str) -> Option<TypeReading> {
+    if let Some(schema) = listed_choices(cell) {
+        return Some(TypeReading { schema, standard: false });
+    }
     let text = cell.replace('`', " ");
     let mut reading = TypeReading { schema: Value::Null, standard: true };
     reading.schema = read_type(text.trim(), 0, &mut reading.standard)?;
     Some(reading)
+}
+
+/// Whether words begin a list of values: "one of fast, slow", "enum: fast, slow".
+pub(crate) fn lists_choices(words: &str) -> bool {
+    listed(words).is_some()
+}
+
+fn listed(words: &str) -> Option<&str> {
+    let words = words.trim_start_matches(['`', ' ']);
+    let lower = words.to_ascii_lowercase();
+    let lead = ["one of:", "one of ", "enum:", "enum of ", "either "].iter().find(|lead| lower.starts_with(**lead))?;
+    Some(&words[lead.len()..])
+}
+
+/// The schema of such a list, if all of it are values.
+fn listed_choices(cell: &str) -> Option<Value> {
+    let values: Vec<&str> = listed(cell)?
+        .split([',', '|', '/'])
+        .flat_map(|part| part.split(" or "))
+        .map(|part| part.trim_matches(['`', '"', '\'', ' ']))
+        .filter(|part| !part.is_empty())
+        .collect();
+    let is_value = |value: &&str| {
+        !value.is_empty() && !value.contains(char::is_whitespace) && plain(&value.to_lowercase()).is_none()
+    };
+    if values.len() < 2 || !values.iter().all(is_value) {
+        return None;
+    }
+    let whole: Option<Vec<i64>> = values.iter().map(|value| value.parse().ok()).collect();
+    Some(match whole {
+        Some(numbers) => json!({"type": "integer", "enum": numbers}),
+        None => json!({"type": "string", "enum": values}),
+    })
 }
 
 /// The standard's names for a cell, if they say all that the cell says: a remark in parentheses,
@@ -334,6 +370,10 @@ mod tests {
             ("Vec<u8>", json!({"type": "array", "items": {"type": "integer"}}), false),
             ("`\"a\" | \"b\"`", json!({"type": "string", "enum": ["a", "b"]}), false),
             ("'fast' or 'slow'", json!({"type": "string", "enum": ["fast", "slow"]}), false),
+            ("one of `fast`, `slow`, or `off`", json!({"type": "string", "enum": ["fast", "slow", "off"]}), false),
+            ("enum: fast, slow", json!({"type": "string", "enum": ["fast", "slow"]}), false),
+            ("One of: 1, 2", json!({"type": "integer", "enum": [1, 2]}), false),
+            ("either \"a\" or \"b\"", json!({"type": "string", "enum": ["a", "b"]}), false),
         ] {
             assert_eq!(read(cell), Some(TypeReading { schema, standard }), "{cell}");
         }

@@ -125,6 +125,12 @@ fn every_keyword_has_the_right_impact_in_each_direction() {
         (json!({"not": {"type": "string"}}), json!({"not": {"type": ["string", "null"]}}), NARROWER),
         (json!({"type": "string", "description": "a"}), json!({"type": "string", "description": "b"}), WORDS),
         (json!({"type": "string", "examples": [1]}), json!({"type": "string", "examples": [2]}), WORDS),
+        (json!({"type": "string"}), json!({"type": "string", "contentEncoding": "base64"}), WORDS),
+        (
+            json!({"type": "string", "contentEncoding": "base64"}),
+            json!({"type": "string", "contentEncoding": "base32"}),
+            (Some(Impact::Undecided), Some(Impact::Undecided)),
+        ),
         (
             json!({"type": "integer", "default": 1}),
             json!({"type": "integer", "default": 2}),

@@ -4,6 +4,9 @@ use super::changes::Second::{self, Other, Same, Wider};
 
 #[rustfmt::skip]
 pub(crate) const PAIRS: &[(Second, &str, &str)] = &[
+    // Names of members.
+    (Same, r##"{"type": "object", "additionalProperties": {"type": "string"}, "propertyNames": {"pattern": "^a"}}"##, r##"{"type": "object", "patternProperties": {"^a": {"type": "string"}}, "additionalProperties": false}"##),
+    (Wider, r##"{"type": "object", "additionalProperties": {"type": "integer"}, "propertyNames": {"type": "string", "pattern": "^a"}}"##, r##"{"type": "object", "patternProperties": {"^a": {"type": "number"}}, "additionalProperties": false}"##),
     // Listed values and ranges.
     (Same, r##"{"type": "integer", "minimum": 1, "maximum": 3}"##, r##"{"enum": [1, 2, 3]}"##),
     (Same, r##"{"type": "integer", "minimum": 2, "maximum": 6, "multipleOf": 2}"##, r##"{"enum": [2, 4, 6]}"##),

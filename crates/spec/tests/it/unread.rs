@@ -241,3 +241,36 @@ fn names_in_tables_have_no_marks_and_brackets_mean_items() {
     }, "required": ["room", "users"]});
     assert_eq!(*Document::parse(&text).tools[0].input, expected);
 }
+
+#[test]
+fn sections_and_parameters_in_more_spellings_are_read() {
+    let input = |body: &str| {
+        let document = Document::parse(&format!("# T\n\n## Tool: `dim_it`\n\n{body}\n"));
+        assert_eq!(document.tools[0].extra, [], "{body}");
+        (*document.tools[0].input).clone()
+    };
+    let room = serde_json::json!({"type": "object", "properties": {
+        "room": {"type": "string", "description": "The room."}, "level": {"type": "integer", "description": "How much."}},
+        "required": ["room"]});
+    for body in [
+        "### 📥 Parameters\n\n- `room` (string, required): The room.\n- `level` (integer): How much.\n",
+        "### III. Input Schema\n\n- `room` (string, required): The room.\n- `level` (integer): How much.\n",
+        "### Required Parameters\n\n- `room` (string): The room.\n\n### Optional Parameters\n\n- `level` (integer): How much.\n",
+        "### Parameters\n\n-\t`room`\t(string, required):\tThe room.\n-\t`level`\t(integer):\tHow much.\n",
+        "### Parameters\n\n* **room** *(string, required)* – The room.\n* **level** _(integer)_ – How much.\n",
+    ] {
+        assert_eq!(input(body), room, "{body}");
+    }
+    let listed = input(
+        "### Parameters\n\n- `sep` (string, default: `\", \"`): What is between.\n- `mode` (one of `a`, `b`, optional): Which.\n",
+    );
+    assert_eq!(listed["properties"]["sep"]["default"], ", ");
+    assert_eq!(listed["properties"]["sep"]["description"], "What is between.");
+    assert_eq!(listed["properties"]["mode"]["enum"], serde_json::json!(["a", "b"]));
+}
+
+#[test]
+fn none_below_the_heading_of_all_tools_says_that_there_are_none() {
+    assert!(Document::parse("# Lamps\n\n## MCP Tools\n\nNone.\n").says_no_tools.is_some());
+    assert!(Document::parse("# Lamps\n\n## Requirements\n\nNone.\n").says_no_tools.is_none());
+}

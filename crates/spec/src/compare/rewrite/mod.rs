@@ -50,6 +50,7 @@ fn once(mut members: Keywords) -> Value {
     spellings::unevaluated(&mut members);
     spellings::tuples(&mut members);
     spellings::dependencies(&mut members);
+    spellings::pattern_of_names(&mut members);
     spellings::names(&mut members);
     idle::remove(&mut members);
     spellings::integers(&mut members);

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Number, Value, json};
 
+use super::super::keywords::is_annotation;
 use super::super::numbers::{divides, whole_limit};
 use super::conditions::both;
 use super::{Keywords, MATCHES_ALL, asserted, is_true};
@@ -55,6 +56,30 @@ pub(super) fn dependencies(members: &mut Keywords) {
             members.insert(key.to_owned(), Value::Object(map));
         }
     }
+}
+
+/// A pattern for all names, where no member is described by its name, says which members there may be.
+pub(super) fn pattern_of_names(members: &mut Keywords) {
+    let describes_some = ["properties", "patternProperties"]
+        .iter()
+        .any(|key| members.get(*key).and_then(Value::as_object).is_some_and(|named| !named.is_empty()));
+    let asks = members.keys().any(|key| key.starts_with("unevaluated"));
+    let rest = members.get("additionalProperties").cloned().unwrap_or(Value::Bool(true));
+    if describes_some || asks || rest == Value::Bool(false) {
+        return;
+    }
+    let Some(names) = members.get("propertyNames").and_then(Value::as_object) else { return };
+    let is_alone = names.iter().all(|(key, value)| match key.as_str() {
+        "pattern" => value.is_string(),
+        "type" => value == "string",
+        other => is_annotation(other),
+    });
+    let Some(pattern) = names.get("pattern").and_then(Value::as_str).filter(|_| is_alone).map(str::to_owned) else {
+        return;
+    };
+    members.shift_remove("propertyNames");
+    members.insert("patternProperties".to_owned(), Value::Object([(pattern, rest)].into_iter().collect()));
+    members.insert("additionalProperties".to_owned(), Value::Bool(false));
 }
 
 /// A pattern that every name matches, where no member is described by its name, is `additionalProperties`.
