@@ -53,6 +53,8 @@ pub struct SchemaSource {
     pub mistakes: Vec<JsonMistake>,
     /// Blocks that should describe it and could not be read at all.
     pub faults: Vec<JsonFault>,
+    /// Bullets beside those that were read, with names that no other one has.
+    pub unread: Vec<(String, Span)>,
 }
 
 #[derive(Clone, Debug)]

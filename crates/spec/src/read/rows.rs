@@ -60,6 +60,14 @@ pub(crate) fn read_bullet(text: &str, line: Span) -> Option<FieldRow> {
     described(text, line, name, rest)
 }
 
+/// The name in code of a bullet that looks like a parameter, with what explains it: `` - `mode` (fast or slow): Which. ``
+pub(crate) fn bullet_in_code(line: &str) -> Option<&str> {
+    let item = bulleted(line.trim_start())?;
+    let (name, rest) = bullet_name(item).filter(|_| item.starts_with(['`', '*']) && item.contains('`'))?;
+    let explains = [":", " (", " -", " –", " —"].iter().any(|mark| rest.starts_with(mark));
+    explains.then_some(name)
+}
+
 /// What stands after a bullet or the number of an item.
 pub(crate) fn bulleted(item: &str) -> Option<&str> {
     let digits = item.trim_start_matches(|c: char| c.is_ascii_digit());

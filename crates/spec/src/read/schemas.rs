@@ -1,5 +1,7 @@
 //! Input and output: tables, lists and JSON that describe one object, read into one JSON Schema.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::blocks::BlockKind;
@@ -351,9 +353,21 @@ fn take_lists(text: &str, pieces: &mut Vec<Piece>, place: &mut SchemaSource) {
         },
         _ => true,
     });
-    if let Some(first) = rows.first() {
-        place.table = Some(FieldTable { header: first.span, columns: Vec::new(), rows });
-    }
+    let Some(first) = rows.first() else { return };
+    let names: HashSet<&str> = rows.iter().flat_map(|row| row.name.split('.')).collect();
+    let lines = pieces.iter().flat_map(|piece| piece.lines()).filter(|line| {
+        // What is further inside explains the bullet around it.
+        indent_of(text, **line) <= indent_of(text, first.span)
+    });
+    let named = lines.filter_map(|line| Some((rows::bullet_in_code(line.of(text))?, *line)));
+    place.unread =
+        named.filter(|(name, _)| !names.contains(name)).map(|(name, line)| (name.to_owned(), line)).collect();
+    place.table = Some(FieldTable { header: first.span, columns: Vec::new(), rows });
+}
+
+fn indent_of(text: &str, line: Span) -> usize {
+    let words = line.of(text);
+    words.len() - words.trim_start().len()
 }
 
 /// Reads the lines that describe parameters and returns the others.
@@ -362,7 +376,7 @@ fn take_listed(text: &str, lines: Vec<Span>, asked: &mut Option<Cell>, rows: &mu
     // The bullets around a line that describe objects, and how far each is indented.
     let mut around: Vec<(usize, String)> = Vec::new();
     for line in lines {
-        let indent = line.of(text).len() - line.of(text).trim_start().len();
+        let indent = indent_of(text, line);
         if let Some(label) = requirement_label(text, line) {
             *asked = Some(label);
         } else if let Some(mut row) = rows::read_bullet(text, line) {

@@ -274,3 +274,21 @@ fn none_below_the_heading_of_all_tools_says_that_there_are_none() {
     assert!(Document::parse("# Lamps\n\n## MCP Tools\n\nNone.\n").says_no_tools.is_some());
     assert!(Document::parse("# Lamps\n\n## Requirements\n\nNone.\n").says_no_tools.is_none());
 }
+
+#[test]
+fn a_bullet_between_parameters_that_could_not_be_read_is_named() {
+    let named = |list: &str| seen(&format!("# T\n\n## Tool: `dim_it`\n\n### Parameters\n\n{list}\n")).1;
+    let read = "- `room` (string, required): The room.\n";
+    for bullet in ["- `mode` (some mode): Which.\n", "- `mode`: Which.\n", "- **`mode`** – Which.\n"] {
+        assert_eq!(named(&format!("{read}{bullet}")), [("mode".to_owned(), 8)], "{bullet}");
+    }
+    for other in [
+        "- `room` must be in the house.\n",
+        "- `room`: see above.\n",
+        "  - `hall`: the first room.\n",
+        "- **Note**: rooms are small.\n",
+        "- See `mode`.\n",
+    ] {
+        assert_eq!(named(&format!("{read}{other}")), [], "{other}");
+    }
+}
