@@ -30,4 +30,4 @@ pub use phone::{Capabilities, Foreground, Image, InstalledApp, Phone, PhoneError
 pub use tiers::Tiered;
 pub use tools::{Profile, reference_tools, tools};
 pub use touch::{Key, Point, Stroke};
-pub use tree::{Rect, Tree, TreeBuilder, UiNode};
+pub use tree::{Rect, Tree, TreeBuilder, UiNode, ValueRange};

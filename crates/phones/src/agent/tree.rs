@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::tree::{Rect, Tree, UiNode};
+use crate::tree::{Rect, Tree, UiNode, ValueRange};
 
 /// Handles of one run stay below this; above it stands which run.
 const RUN: u32 = 48;
@@ -65,8 +65,14 @@ fn node(value: &Value, run: u64) -> UiNode {
         password: has(9),
         selected: has(10),
         visible: has(11),
+        range: range(&value["range"]),
         handle: value["handle"].as_u64().and_then(|handle| to_handle(run, handle)),
     }
+}
+
+fn range(value: &Value) -> Option<ValueRange> {
+    let number = |nth: usize| Some(value[nth].as_f64()? as f32);
+    ValueRange::new(number(0)?, number(1)?, number(2)?)
 }
 
 /// Java counts in UTF-16; a place within a character is before it.
@@ -126,6 +132,20 @@ mod tests {
             assert_eq!(field("abc", wrong.clone()), None, "{wrong}");
         }
         assert_eq!((to_units("a😀b", 2), to_units("a😀b", 9)), (3, 4));
+    }
+
+    #[test]
+    fn a_range_is_one_of_numbers() {
+        let slider = |range: Value| {
+            let answer = json!({"nodes": [{"depth": 0, "range": range}]});
+            parse(&answer, 1).unwrap_or_default().node(0).range.map(|range| range.to_string())
+        };
+        assert_eq!(slider(json!([0, 255, 64])).as_deref(), Some("64 of 0..255"));
+        assert_eq!(slider(json!([-1.0, 1.0, 0.1])).as_deref(), Some("0.1 of -1..1"));
+        for wrong in [json!([1, 1, 1]), json!([0, 1]), json!([0, 1e300, 1]), json!([0, 1, "x"]), json!(5), Value::Null]
+        {
+            assert_eq!(slider(wrong.clone()), None, "{wrong}");
+        }
     }
 
     #[test]

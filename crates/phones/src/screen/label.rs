@@ -167,3 +167,8 @@ pub fn content(node: &UiNode) -> ItemLabel {
         () => ItemLabel::of(text),
     }
 }
+
+/// Where a slider stands: within its range where that is known, else as its text says it.
+pub fn position(node: &UiNode) -> ItemLabel {
+    node.range.map_or_else(|| content(node), |range| ItemLabel::of(&range.to_string()))
+}

@@ -290,7 +290,7 @@ impl ViewBuilder<'_> {
         let node = self.tree.node(index);
         let value = match kind {
             ItemKind::Field => Some(label::content(node)),
-            ItemKind::Slider => Some(label::content(node)).filter(|value| !value.is_empty()),
+            ItemKind::Slider => Some(label::position(node)).filter(|value| !value.is_empty()),
             _ => None,
         };
         let checked = kind.is_switched().then_some(node.checked);

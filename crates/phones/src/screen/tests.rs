@@ -1,7 +1,7 @@
 //! What a screen looks like in words, and how small that is.
 
 use super::*;
-use crate::tree::xml;
+use crate::tree::{ValueRange, xml};
 
 /// A screen in shorthand: `depth|class|label|flags|bounds`, flags c l s e k(checkable) x(checked).
 fn screen(lines: &[(usize, &str, &str, &str, [i32; 4])]) -> Tree {
@@ -314,7 +314,11 @@ fn lists_sliders_and_hints_are_what_they_are() {
         description: some("Brightness"),
         ..UiNode::default()
     };
-    assert_eq!(thing(slider, &[]), "e1 slider \"Brightness\"=\"128.0\" @50,10 drag x0-100");
+    assert_eq!(thing(slider.clone(), &[]), "e1 slider \"Brightness\"=\"128.0\" @50,10 drag x0-100");
+    let ranged = UiNode { range: ValueRange::new(0.0, 255.0, 128.0), ..slider.clone() };
+    assert_eq!(thing(ranged, &[]), "e1 slider \"Brightness\"=\"128 of 0..255\" @50,10 drag x0-100");
+    let silent = UiNode { text: None, ..slider };
+    assert_eq!(thing(silent, &[]), "e1 slider \"Brightness\" @50,10 drag x0-100");
     let field = |text: &str| UiNode {
         class: "EditText".to_owned(),
         editable: true,

@@ -6,7 +6,7 @@ use sinew_tool::{Args, Outcome, ToolError};
 use super::element::Target;
 use super::{Operator, budget};
 use crate::screen::is_on;
-use crate::tree::{Tree, UiNode, json};
+use crate::tree::{Tree, UiNode, ValueRange, json};
 
 /// The limit where the caller gives none. A label can be megabytes long.
 const DEFAULT_BYTES: usize = 16 << 10;
@@ -58,6 +58,9 @@ fn describe(tree: &Tree, index: usize, budget: usize) -> Map<String, Value> {
     // Where the caret of a password stands says how long it is.
     if let Some((start, end)) = node.selection.filter(|_| !node.password) {
         put("selection", json!({"start": start, "end": end}));
+    }
+    if let Some([low, high, value]) = node.range.map(ValueRange::numbers) {
+        put("range", json!({"low": low, "high": high, "value": value}));
     }
     put("actions", json!(actions(node)));
     if budget.omitted > 0 {

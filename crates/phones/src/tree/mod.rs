@@ -38,6 +38,8 @@ pub struct UiNode {
     /// The selected characters of a field, from and to; equal where there is only a caret. `None` where the backend does
     /// not say it.
     pub selection: Option<(usize, usize)>,
+    /// `None` for what is no slider, and where the backend does not say it.
+    pub range: Option<ValueRange>,
     /// The backend's own name for it, which comes back in [`crate::Phone::set_text`].
     pub handle: Option<u64>,
 }
@@ -65,12 +67,14 @@ impl PartialEq for UiNode {
                 password,
                 selected,
                 visible,
+                range,
                 selection: _,
                 handle: _,
             } = node;
             let can = (checkable, clickable, long_clickable, focusable, scrollable, editable, password);
             let is = (checked, enabled, focused, selected, visible);
-            (class, text, description, resource_id, package, hint, bounds, can, is)
+            let shows = (text, description, hint, range);
+            (class, shows, resource_id, package, bounds, can, is)
         }
         face(self) == face(other)
     }
@@ -90,6 +94,33 @@ impl UiNode {
     /// An enabled and visible node that can do nothing yet.
     pub fn new(class: impl Into<String>, bounds: Rect) -> UiNode {
         UiNode { class: class.into(), bounds, enabled: true, visible: true, ..UiNode::default() }
+    }
+}
+
+/// What a slider can be set to, and what it is set to: `64 of 0..255`. All three are finite numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ValueRange {
+    low: f32,
+    high: f32,
+    value: f32,
+}
+
+impl ValueRange {
+    /// `None` for what is not a range of numbers.
+    pub fn new(low: f32, high: f32, value: f32) -> Option<ValueRange> {
+        let is_range = low < high && [low, high, value].iter().all(|number| number.is_finite());
+        is_range.then_some(ValueRange { low, high, value })
+    }
+
+    /// The least value, the greatest, and the value itself.
+    pub fn numbers(self) -> [f32; 3] {
+        [self.low, self.high, self.value]
+    }
+}
+
+impl fmt::Display for ValueRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}..{}", self.value, self.low, self.high)
     }
 }
 

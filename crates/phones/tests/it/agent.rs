@@ -129,6 +129,24 @@ async fn text_is_selected_pasted_over_and_inserted_at_the_caret_with_the_agent()
 }
 
 #[tokio::test]
+async fn a_slider_says_where_it_stands_in_its_range() {
+    let Some(mut bench) = with_java(Android::V15).await else { return };
+    let phone = bench.phone().await;
+    let shown = text(&*phone, "open_quick_settings", json!({"return": "screen"})).await;
+    let line = shown.lines().find(|line| line.contains("slider \"Display brightness\"=\"")).unwrap();
+    assert!(line.contains(" of 0..255\" @") && line.contains(" drag x"), "{line}");
+    let element = json!({"element_id": line.split(' ').next()});
+    let range = json_of(&*phone, "get_element", element.clone()).await["range"].clone();
+    assert_eq!((&range["low"], &range["high"]), (&json!(0.0), &json!(255.0)));
+    // Without the agent there is the text of the slider.
+    let Some((mut bench, _folder)) = with_played(HELLO, |_| None).await else { return };
+    let phone = bench.phone().await;
+    let shown = text(&*phone, "open_quick_settings", json!({"return": "screen"})).await;
+    let value = format!("slider \"Display brightness\"=\"{:.1}\"", range["value"].as_f64().unwrap());
+    assert!(shown.contains(&value), "{shown}");
+}
+
+#[tokio::test]
 async fn refusals_of_the_phone_and_a_dark_screen_are_told_through_the_agent() {
     let Some(mut bench) = with_java(Android::V15).await else { return };
     let phone = bench.phone().await;

@@ -237,6 +237,9 @@ fn node(node: &UiNode, depth: usize) -> Value {
         let text = node.text.as_deref().unwrap_or_default();
         value.insert("selection".to_owned(), json!([to_units(text, start), to_units(text, end)]));
     }
+    if let Some(range) = node.range {
+        value.insert("range".to_owned(), json!(range.numbers()));
+    }
     if let Some(handle) = node.handle {
         value.insert("handle".to_owned(), json!(handle));
     }

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use sinew_phones::{Rect, Tree, TreeBuilder, UiNode};
+use sinew_phones::{Rect, Tree, TreeBuilder, UiNode, ValueRange};
 
+use super::act::TouchAction;
 use super::android::Android;
+use super::art::Art;
 use super::geometry::PixelRect;
 use super::machine::PhoneMachine;
 use super::view::View;
@@ -173,6 +175,10 @@ fn node(view: &View, package: &str, rect: PixelRect) -> UiNode {
     node.focusable = node.clickable || view.scroll.is_some();
     node.focused = view.state.focused;
     node.scrollable = view.scroll.is_some_and(|scroll| scroll.extent > 0);
+    if let (Some(TouchAction::Slide(_, most)), Some(Art::Slider(part))) = (&view.tap, &view.look.art) {
+        let most = *most as f32;
+        node.range = ValueRange::new(0.0, most, (part * most).round());
+    }
     node.handle = view.field.map(|field| field as u64);
     node
 }

@@ -67,7 +67,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             reference: None,
             run: run!(get_element::get_element),
             page: ToolDocPage {
-                answer: "The element. `texts` are those inside it, in reading order; `selection` is the caret or the selected characters of a field, where the phone reports it (with the agent); `omitted` counts the bytes of text that did not fit.",
+                answer: "The element. `texts` are those inside it, in reading order; `selection` is the caret or the selected characters of a field, and `range` what a slider can be set to, where the phone reports it (with the agent); `omitted` counts the bytes of text that did not fit.",
                 repeat: None,
                 scene: Scene::Notes,
                 example: r#"{"by": "content_desc", "value": "New note"}"#,

@@ -214,6 +214,12 @@ final class AndroidScreen {
         }
 
         @Override
+        public double[] range() {
+            AccessibilityNodeInfo.RangeInfo range = node.getRangeInfo();
+            return range == null ? null : new double[] {range.getMin(), range.getMax(), range.getCurrent()};
+        }
+
+        @Override
         public int childCount() {
             return node.getChildCount();
         }

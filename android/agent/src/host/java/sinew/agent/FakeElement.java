@@ -10,7 +10,7 @@ import java.util.Map;
 final class FakeElement implements Element {
     final Params params;
     final List<Element> children = new ArrayList<Element>();
-    private final Map<Object, Object> members;
+    final Map<Object, Object> members;
     /** Null if there is no phone behind the node. */
     private final RelayPhone phone;
 
@@ -97,6 +97,18 @@ final class FakeElement implements Element {
         }
         List<?> ends = (List<?>) members.get("selection");
         return new int[] {((Long) ends.get(0)).intValue(), ((Long) ends.get(1)).intValue()};
+    }
+
+    @Override
+    public double[] range() {
+        if (!(members.get("range") instanceof List)) {
+            return null;
+        }
+        double[] range = new double[3];
+        for (int i = 0; i < range.length; i++) {
+            range[i] = ((Number) ((List<?>) members.get("range")).get(i)).doubleValue();
+        }
+        return range;
     }
 
     @Override

@@ -35,6 +35,9 @@ interface Element {
     /** Where the selected part of its text begins and ends, in Java's characters; null if it says nothing of it. */
     int[] selection();
 
+    /** The least and the greatest value of a slider and its own, as its app counts them; null for what is none. */
+    double[] range();
+
     int childCount();
 
     /** Null if it was removed in the meantime. */

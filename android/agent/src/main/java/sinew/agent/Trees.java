@@ -110,6 +110,10 @@ final class Trees {
         if (selection != null) {
             node.put("selection", Arrays.<Object>asList(selection[0], selection[1]));
         }
+        double[] range = element.range();
+        if (range != null && Json.finite(range[0]) && Json.finite(range[1]) && Json.finite(range[2])) {
+            node.put("range", Arrays.<Object>asList(range[0], range[1], range[2]));
+        }
         node.put("handle", generation * HANDLES + current.size());
         current.add(element);
         return node;

@@ -33,6 +33,19 @@ public class TreesTest {
     }
 
     @Test
+    public void aSliderSaysItsRangeIfItIsOfNumbers() throws Fault {
+        FakeElement root = element("{}");
+        root.children.add(element("{\"range\":[0,255,64.5]}"));
+        FakeElement endless = element("{}");
+        endless.members.put("range", Arrays.<Object>asList(0L, Double.POSITIVE_INFINITY, 1L));
+        root.children.add(endless);
+        List<?> nodes = (List<?>) trees.walk(Collections.<Element>singletonList(root), 0, NEVER).get("nodes");
+        assertEquals("[0.0,255.0,64.5]", Json.write(((Map<?, ?>) nodes.get(1)).get("range")));
+        assertEquals(null, ((Map<?, ?>) nodes.get(0)).get("range"));
+        assertEquals(null, ((Map<?, ?>) nodes.get(2)).get("range"));
+    }
+
+    @Test
     public void aNodeThatHoldsItselfEndsAtTheGreatestDepth() throws Fault {
         FakeElement root = element("{}");
         root.children.add(root);
