@@ -33,15 +33,18 @@ pub async fn record(
     request: &VideoRequest,
     into: &mut (dyn AsyncWrite + Send + Unpin),
 ) -> Result<u64, PhoneError> {
-    let path = format!("/data/local/tmp/{}.mp4", own_name("video"));
-    let cleanup = ShellCommand::new("rm -f").arg(&path);
+    let name = own_name("video");
+    let path = format!("/data/local/tmp/{name}.mp4");
+    let remove = ShellCommand::new("rm -f").arg(&path);
+    // The recorder goes on when its connection ends. The shells around it name the file too, but do not begin so.
+    let cleanup = ShellCommand::new("pkill -INT -f").arg(format!("^screenrecord .*{name}")).then(remove.clone());
     let mut command = ShellCommand::new("screenrecord --time-limit").arg(request.seconds);
     command = command.literal("--bit-rate").arg(request.bits_per_second);
     if let Some((width, height)) = request.size {
         command = command.literal("--size").arg(format!("{width}x{height}"));
     }
-    // A recorder that outlives its connection removes its own file at its end.
-    let trap = ShellCommand::new("trap").arg(cleanup.line()).literal("HUP TERM");
+    // Where it cannot be interrupted, its shell removes the file at its end.
+    let trap = ShellCommand::new("trap").arg(remove.line()).literal("HUP TERM");
     let command = command.arg(&path).after(trap);
     let limits = CommandLimits { time: Duration::from_secs(u64::from(request.seconds)) + RECORDER, bytes: 1 << 20 };
     with_cleanup(on, &ShellCommand::new(":"), &cleanup, |_| async {

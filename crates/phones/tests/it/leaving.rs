@@ -26,10 +26,11 @@ async fn bench() -> Option<VirtualAdb> {
     VirtualAdb::open(Handset::new(setup, PhoneClock::Virtual)).await
 }
 
-/// What Sinew put on a phone: files of its own, install sessions, and the shade in front of everything.
+/// What Sinew put on a phone: files of its own, recorders, install sessions, and the shade in front of everything.
 fn left_behind(handset: &Handset) -> Vec<String> {
     let mut left = handset.paths();
     left.retain(|path| path.contains("sinew-"));
+    left.extend(handset.running_programs());
     left.extend((handset.open_sessions() > 0).then(|| "an install session".to_owned()));
     left.extend(handset.with(|machine| machine.is_panel_open()).then(|| "the open shade".to_owned()));
     left

@@ -1,5 +1,7 @@
 //! A virtual phone that several drivers share: the machine behind a mutex, its clock, and the faults it can be given.
 
+mod installs;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,9 +13,11 @@ use tokio::sync::{Mutex as Turn, watch};
 use super::adbd::files::Files;
 use super::agent::AgentStandIn;
 use super::machine::PhoneMachine;
+use super::programs::Programs;
 use super::setup::PhoneSetup;
 use super::touch::{Pointer, TouchPhase};
 use super::virtual_app::VirtualApp;
+use installs::InstallSessions;
 
 /// Where the phone's time comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +34,6 @@ pub enum Denial {
     Tree,
     Capture,
     Input,
-}
-
-/// Install sessions.
-#[derive(Default)]
-struct InstallSessions {
-    opened: u32,
-    /// Those that are open, with the APKs that were written to them.
-    open: BTreeMap<u32, Vec<Vec<u8>>>,
 }
 
 /// One virtual phone, shared by everyone who drives it.
@@ -74,6 +70,7 @@ struct HandsetInner {
     installer_busy: watch::Sender<bool>,
     /// Whether videos go on beyond their time.
     endless_videos: watch::Sender<bool>,
+    programs: Programs,
     /// How often the agent was killed.
     kills: watch::Sender<u64>,
     /// Whether the agent holds the one way to read the screen that Android has.
@@ -106,6 +103,7 @@ impl Handset {
             sessions: Mutex::default(),
             installer_busy: watch::Sender::new(false),
             endless_videos: watch::Sender::new(false),
+            programs: Programs::default(),
             kills: watch::Sender::new(0),
             tree_held: AtomicBool::new(false),
         };
@@ -264,9 +262,13 @@ impl Handset {
         unpoisoned(&self.shared.files)
     }
 
-    /// Lets Android be too busy to open install sessions, or open those that wait.
-    pub fn set_installer_busy(&self, busy: bool) {
-        self.shared.installer_busy.send_replace(busy);
+    /// The command lines of what runs on when its shell has ended: recorders.
+    pub fn running_programs(&self) -> Vec<String> {
+        self.shared.programs.lines()
+    }
+
+    pub(super) fn programs(&self) -> &Programs {
+        &self.shared.programs
     }
 
     /// Lets videos go on beyond their time, or end.
@@ -279,45 +281,6 @@ impl Handset {
         let mut endless = self.shared.endless_videos.subscribe();
         // The sender lives as long as the phone.
         let _ = endless.wait_for(|endless| !endless).await;
-    }
-
-    /// The number of a new install session; `None` where too many are open. It is opened also where nobody waits for it
-    /// any more, as Android does.
-    pub(super) async fn open_session(&self, most: usize) -> Option<u32> {
-        let handset = self.clone();
-        let opening = tokio::spawn(async move {
-            let mut busy = handset.shared.installer_busy.subscribe();
-            let _ = busy.wait_for(|busy| !busy).await;
-            let mut sessions = unpoisoned(&handset.shared.sessions);
-            (sessions.open.len() < most).then(|| {
-                sessions.opened += 1;
-                let number = 1_000_000 + sessions.opened;
-                sessions.open.insert(number, Vec::new());
-                number
-            })
-        });
-        opening.await.ok().flatten()
-    }
-
-    /// `false` where there is no such session.
-    pub(super) fn write_session(&self, number: &str, apk: Vec<u8>) -> bool {
-        let mut sessions = unpoisoned(&self.shared.sessions);
-        let session = number.parse().ok().and_then(|number: u32| sessions.open.get_mut(&number));
-        session.map(|session| session.push(apk)).is_some()
-    }
-
-    pub(super) fn take_session(&self, number: &str) -> Option<Vec<Vec<u8>>> {
-        unpoisoned(&self.shared.sessions).open.remove(&number.parse().ok()?)
-    }
-
-    /// How many install sessions are open.
-    pub fn open_sessions(&self) -> usize {
-        unpoisoned(&self.shared.sessions).open.len()
-    }
-
-    /// How many install sessions were ever opened.
-    pub fn opened_sessions(&self) -> u32 {
-        unpoisoned(&self.shared.sessions).opened
     }
 
     /// The paths of all files.

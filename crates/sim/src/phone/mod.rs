@@ -24,6 +24,7 @@ mod log;
 mod machine;
 mod mp4;
 mod paint;
+mod programs;
 mod reach;
 mod running;
 mod setup;

@@ -139,6 +139,7 @@ pub const FORMATS: &[CommandFormat] = &[
     row("svc wifi enable; echo $?", "0", Assumed),
     row("ps -A -o PID,NAME", "com.android.systemui", Assumed),
     row("ps -e", "u0_a60", Described("patterns of mobile-mcp")),
+    row("pkill -INT -f '^no-such '; echo $?", "1", Described("toybox pkill")),
     row("pidof com.android.systemui", "1711", Assumed),
     row("ls /sdcard", "Download", Assumed),
     row("cat /sdcard/Download/readme.txt | grep -c .", "1", Assumed),

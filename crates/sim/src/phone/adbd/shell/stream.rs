@@ -8,7 +8,7 @@ pub(super) type EditResult = Result<String, String>;
 /// A pattern must not take more memory than this to compile.
 const MOST_PATTERN: usize = 1 << 20;
 
-fn regex(pattern: &str, any_case: bool) -> Result<Regex, String> {
+pub(super) fn regex(pattern: &str, any_case: bool) -> Result<Regex, String> {
     let built = RegexBuilder::new(pattern).case_insensitive(any_case).size_limit(MOST_PATTERN).build();
     built.map_err(|_| format!("bad regex '{pattern}'"))
 }

@@ -107,7 +107,8 @@ impl Shell {
                 }
                 io.line(found.join(" "));
             }
-            "kill" | "killall" | "pkill" => {
+            "pkill" => return Some(self.pkill(args, io)),
+            "kill" | "killall" => {
                 io.error(format!("{name}: Operation not permitted"));
                 return Some(1);
             }
