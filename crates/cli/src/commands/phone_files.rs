@@ -37,11 +37,10 @@ pub async fn pull(
 ) -> Result<(), CliError> {
     let phone = open(args, server).await?;
     let from = files::resolve(&phone, path).await.map_err(failure)?;
-    let name = from.as_str().rsplit('/').next().unwrap_or_default();
     let to = match to {
-        Some(folder) if folder.is_dir() => folder.join(name),
+        Some(folder) if folder.is_dir() => folder.join(copied_name(path)?),
         Some(file) => file.to_owned(),
-        None => PathBuf::from(name),
+        None => PathBuf::from(copied_name(path)?),
     };
     let (mut file, part) = create(&to).await?;
     let pulled = phone.pull(from.as_str(), &mut file, MOST_BYTES, TRANSFER).await.map_err(|error| match error {
@@ -84,6 +83,15 @@ pub async fn record(
     let recorded = video::record(&phone, &request, &mut file).await;
     let size = finish(recorded, file, &part, to).await?;
     report(printer, &format!("Wrote {size} bytes to {}.", to.display()), json!({"file": to, "bytes": size}))
+}
+
+/// The name of a copy is the one that its user wrote: where a path leads the phone says, and that could be any name.
+fn copied_name(path: &str) -> Result<&str, CliError> {
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    match name {
+        "" | "." => Err(CliError::new(CliErrorKind::Usage, format!("`{path}` names no file; name one in it"))),
+        name => Ok(name),
+    }
 }
 
 async fn open(args: &PhoneArgs, server: &AdbServer) -> Result<AdbPhone, CliError> {

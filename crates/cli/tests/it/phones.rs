@@ -101,10 +101,16 @@ impl Adb {
 
     /// What adb itself prints at this server.
     pub fn adb(&self, arguments: &[&str]) -> std::io::Result<String> {
+        let output = self.command().stdout(Stdio::piped()).args(arguments).output()?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// adb itself, for what our program does not do.
+    pub fn command(&self) -> Command {
         let mut command = Command::new("adb");
         command.env_remove("ADB_SERVER_SOCKET").env("HOME", self.home.path()).stdin(Stdio::null());
-        let output = command.args(["-P", &self.port]).args(arguments).output()?;
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        command.args(["-P", &self.port]).stdout(Stdio::null());
+        command
     }
 
     /// Our program, with this adb.
@@ -290,12 +296,20 @@ fn files_and_apps_are_copied_to_and_from_a_phone_and_nothing_of_somebody_else_is
     std::fs::create_dir(state.path().join("folder")).expect("made");
     ours(&["phones", "pull", &phone, "Download/readme.txt", "folder"]).ok();
     assert!(state.path().join("folder/readme.txt").is_file());
+    // Where a path leads the phone says; what its copy is called, the user.
+    ours(&["phones", "push", &phone, "here", "Download/.profile"]).ok();
+    let link = ["-s", &phone, "shell", "ln -s /sdcard/Download/.profile /sdcard/Download/notes.bin"];
+    assert!(adb.command().args(link).status().expect("adb runs").success());
+    ours(&["phones", "pull", &phone, "Download/notes.bin"]).ok();
+    assert!(state.path().join("notes.bin").is_file() && !state.path().join(".profile").exists());
 
     for (arguments, says) in [
         (vec!["pull", &phone, name, "back"], "exists already"),
         (vec!["pull", &phone, "Download/none"], "'Download/none' cannot be copied"),
         (vec!["pull", &phone, "/system/bin/sh"], "outside"),
         (vec!["pull", &phone, "../x"], "'..'"),
+        (vec!["pull", &phone, "/"], "outside"),
+        (vec!["pull", &phone, "/sdcard/."], "names no file"),
         (vec!["push", &phone, "here", "Download"], "it is a folder"),
         (vec!["push", &phone, "here", "/data/local/tmp/sinew-agent.jar"], "Sinew's own"),
         (vec!["push", &phone, "missing", "Download/x"], "missing"),

@@ -53,7 +53,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             reference: None,
             run: run!(manage::install),
             page: ToolDocPage {
-                answer: DONE,
+                answer: "A sentence with the size of the app. A client that sends a progress token is told every five seconds how far it is, which gives the call more time: an old phone takes minutes for a large app.",
                 repeat: Some(("Yes", "the same version is installed once more and keeps its data.")),
                 scene: Scene::Home,
                 example: r#"{"file": "shopping.apk"}"#,
