@@ -129,7 +129,15 @@ async fn on_card(
     action: Option<&str>,
     reply: Option<&str>,
 ) -> Result<(), ToolError> {
-    let (tree, card) = wait_for(on, one, |tree| card(tree, one)).await?;
+    let (tree, card) = wait_for(on, one, |tree| cards(tree, one).first().copied()).await?;
+    let alike = cards(&tree, one).len();
+    if alike > 1 {
+        let message = format!(
+            "The shade shows {alike} notifications with this title and text, and not which of them is of {}; dismiss the other ones first, or act in the app",
+            one.package
+        );
+        return Err(invalid("notification", message));
+    }
     match (what, action) {
         ("open", _) => tap(on, &tree, card).await,
         ("dismiss", _) => dismiss(on, &tree, card, one).await,
@@ -161,7 +169,7 @@ async fn expand(
     if let Some(expander) = expander {
         tap(on, tree, expander).await?;
     }
-    wait_for(on, one, |tree| button(tree, card(tree, one)?, action)).await
+    wait_for(on, one, |tree| cards(tree, one).iter().find_map(|card| button(tree, *card, action))).await
 }
 
 async fn send_reply(on: &Operator<'_>, one: &Notification, text: &str) -> Result<(), ToolError> {
@@ -206,17 +214,31 @@ async fn tap(on: &Operator<'_>, tree: &Tree, index: usize) -> Result<(), ToolErr
     Ok(on.phone.touch(&[hold]).await?)
 }
 
-/// The card of a notification in the shade: what can be pressed around its title.
-fn card(tree: &Tree, one: &Notification) -> Option<usize> {
-    let says = |index: &usize, text: &Option<String>| {
-        let own = tree.node(*index).text.as_deref().filter(|_| !tree.visible_bounds(*index).is_empty());
-        text.is_some() && own.map(str::trim) == text.as_deref().map(str::trim) && in_shade(tree, *index)
+/// The cards in the shade that may be that of a notification: what can be pressed around its title, or around its text
+/// where the title is not shown. Several where others look the same: any app can post the title of another one.
+fn cards(tree: &Tree, one: &Notification) -> Vec<usize> {
+    let shows = |index: usize, text: &Option<String>| {
+        let own = tree.node(index).text.as_deref().filter(|_| !tree.visible_bounds(index).is_empty());
+        text.is_some() && own.map(str::trim) == text.as_deref().map(str::trim) && in_shade(tree, index)
     };
-    let all = 0..tree.len();
-    // The title, or what a card without one says while it is closed or open.
-    let texts = [&one.title, &one.text, &one.big_text];
-    let title = texts.into_iter().find_map(|text| all.clone().find(|index| says(index, text)))?;
-    tree.ancestors(title).find(|above| tree.node(*above).clickable || has_id(tree, *above, "expandableNotificationRow"))
+    let is_card = |index: &usize| tree.node(*index).clickable || has_id(tree, *index, "expandableNotificationRow");
+    let around = |text: &Option<String>| {
+        let shown = (0..tree.len()).filter(|index| shows(*index, text));
+        let mut cards: Vec<usize> = shown.filter_map(|index| tree.ancestors(index).find(is_card)).collect();
+        cards.dedup();
+        cards
+    };
+    let titled = around(&one.title);
+    // What a card says while it is closed, or open.
+    let texts = [&one.text, &one.big_text];
+    if titled.is_empty() {
+        return texts.into_iter().map(around).find(|cards| !cards.is_empty()).unwrap_or_default();
+    }
+    let has_text = |card: &usize| {
+        (*card..tree.position(*card).end).any(|index| texts.into_iter().any(|text| shows(index, text)))
+    };
+    let both: Vec<usize> = titled.iter().copied().filter(has_text).collect();
+    if both.is_empty() { titled } else { both }
 }
 
 /// Whether a node is in a window of the system's: the app below may show the same texts, and fields of its own.

@@ -126,6 +126,34 @@ async fn a_notification_that_is_not_meant_clearly_is_left_alone() {
 }
 
 #[tokio::test]
+async fn a_notification_that_looks_like_another_apps_is_not_taken_for_it() {
+    let Some(mut bench) = bench(Android::V15).await else { return };
+    let phone = bench.phone().await;
+    let key_of = async |package: &str| {
+        let all = json_of(&*phone, "list_notifications", json!({"app": package})).await;
+        all["notifications"].as_array().unwrap().last().map(|one| one["key"].as_str().unwrap().to_owned())
+    };
+    let act = |notification: String, what: &str| json!({"notification": notification, "do": what});
+    // The same title as one above it: the text tells them apart.
+    bench.handset.with(|machine| machine.notify(StockApp::Contacts, "Reminder", "Call Zoë"));
+    let real = key_of("contacts").await.unwrap();
+    text(&*phone, "act_on_notification", act(real.clone(), "open")).await;
+    assert_eq!(json_of(&*phone, "get_current_app", json!({})).await["packageName"], "com.android.contacts");
+    assert!(key_of("contacts").await.is_some_and(|left| left != real), "it was opened");
+    // The same text too: nobody can tell.
+    bench.handset.with(|machine| machine.notify(StockApp::Browser, "System update", "Your phone is up to date"));
+    for package in ["com.android.settings", "com.android.browser"] {
+        let key = key_of(package).await.unwrap();
+        for what in ["open", "dismiss"] {
+            let (code, message) = failure(&*phone, "act_on_notification", act(key.clone(), what)).await;
+            assert_eq!((code, message.contains("shows 2 notifications")), (-32602, true), "{package}: {message}");
+        }
+        assert!(key_of(package).await.is_some(), "it is left alone");
+    }
+    assert!(!bench.handset.with(|machine| machine.is_panel_open()));
+}
+
+#[tokio::test]
 async fn waits_end_when_it_is_so_and_say_what_is_there_instead() {
     let Some(mut bench) = bench(Android::V15).await else { return };
     let phone = bench.phone().await;
