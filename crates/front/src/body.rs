@@ -44,7 +44,12 @@ pub(crate) struct RequestBody {
 pub(crate) async fn read(front: &FrontState, headers: &HeaderMap, body: Body) -> Result<RequestBody, BodyError> {
     let mut share = front.bodies.share();
     let bytes = collect(headers, body, front.settings.limits.body, &mut share).await?;
-    // The estimate below includes the raw bytes.
+    message_memory::aside_where_long(bytes.len(), || look_at(bytes, share))
+}
+
+/// Estimates what a body takes, and repairs what is nearly JSON.
+fn look_at(bytes: Bytes, mut share: MemoryShare) -> Result<RequestBody, BodyError> {
+    // The estimate includes the raw bytes.
     share.shrink(bytes.len());
     message_memory::take(&mut share, &bytes).map_err(|error| BodyError::Refused(error.for_request(&bytes)))?;
     let bytes = match lenient::repair(&bytes) {

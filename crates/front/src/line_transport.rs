@@ -272,7 +272,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
                     if line.trim_ascii().is_empty() {
                         continue;
                     }
-                    match self.take(&line) {
+                    match message_memory::aside_where_long(line.len(), || self.take(&line)) {
                         Ok(()) => continue,
                         Err(error) => error,
                     }

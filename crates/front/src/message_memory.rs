@@ -1,5 +1,6 @@
 //! Estimates the memory that a JSON message takes, before it is parsed.
 
+use sinew_gateway::aside;
 use sinew_tool::ErrorKind;
 
 use crate::inspect::MessageError;
@@ -13,6 +14,14 @@ const VALUE: usize = 320;
 
 /// So few values need not be counted exactly: they take little.
 const FEW: usize = 128;
+
+/// Longer messages are read while other threads serve the calls: each megabyte takes some milliseconds.
+const READ_IMMEDIATELY: usize = 64 << 10;
+
+/// Looks at a message of so many bytes, aside where that takes long.
+pub(crate) fn aside_where_long<T>(length: usize, look: impl FnOnce() -> T) -> T {
+    if length > READ_IMMEDIATELY { aside(look) } else { look() }
+}
 
 /// Takes the memory that `message` needs from the budget for requests.
 pub(crate) fn take(share: &mut MemoryShare, message: &[u8]) -> Result<(), MessageError> {
@@ -48,7 +57,8 @@ fn at_most(text: &[u8]) -> usize {
     1 + text.iter().map(|byte| usize::from(BEGINS_VALUE[*byte as usize])).sum::<usize>()
 }
 
-/// The most values that a JSON text can hold: each is the first, or follows a bracket, a comma or a colon.
+/// The most values that a JSON text can hold: each is the first, or follows a bracket, a comma or a colon. Stops counting
+/// where they are too many.
 fn count(text: &[u8]) -> usize {
     let (mut count, mut in_string, mut escaped) = (1, false, false);
     for byte in text {
@@ -56,6 +66,7 @@ fn count(text: &[u8]) -> usize {
             _ if escaped => escaped = false,
             b'\\' if in_string => escaped = true,
             b'"' => in_string = !in_string,
+            b'[' | b'{' | b',' | b':' if !in_string && count > MAX_VALUES => break,
             b'[' | b'{' | b',' | b':' if !in_string => count += 1,
             _ => {}
         }
@@ -76,6 +87,7 @@ mod tests {
         for text in [&b"5"[..], br#"[1,2,{"a":3}]"#, br#""[,\",{:]""#] {
             assert!(at_most(text) >= count(text));
         }
+        assert_eq!(count("[".repeat(1 << 20).as_bytes()), MAX_VALUES + 1);
     }
 
     #[test]
