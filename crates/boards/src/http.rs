@@ -146,7 +146,9 @@ async fn answer(
 /// Whether a browser sent this for a web page. Nothing here is for browsers; programs that send an origin send the
 /// address they dial, which is an IP address of ours or the advertised name.
 fn is_of_a_page(headers: &HeaderMap, hub: &BoardHub) -> bool {
-    if headers.contains_key("sec-fetch-site") {
+    // Which of several would count, nobody can say.
+    let is_repeated = |name| headers.get_all(name).iter().nth(1).is_some();
+    if headers.contains_key("sec-fetch-site") || is_repeated(ORIGIN) || is_repeated(HOST) {
         return true;
     }
     let Some(origin) = headers.get(ORIGIN) else { return false };

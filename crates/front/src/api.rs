@@ -550,7 +550,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ToolError> {
 
 async fn read(front: &FrontState, request: Request) -> Result<RequestBody, ToolError> {
     let (parts, body) = request.into_parts();
-    crate::body::read(front, &parts.headers, body).await.map_err(|unread| match unread {
+    crate::body::read(front, &parts, body).await.map_err(|unread| match unread {
         BodyError::Refused(refusal) => refusal.to_error(),
         BodyError::Slow => ToolError::new(ErrorKind::InvalidRequest, TOO_SLOW),
         BodyError::Broken => ToolError::new(ErrorKind::InvalidRequest, "the request ended early; send it again"),

@@ -1,12 +1,15 @@
 //! Reads the body of a request, within a limit of size and time.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue};
+use http::request::Parts;
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
+use sinew_gateway::Principal;
 use sinew_tool::ErrorKind;
 use tokio::time::timeout;
 
@@ -41,9 +44,13 @@ pub(crate) struct RequestBody {
     pub share: MemoryShare,
 }
 
-pub(crate) async fn read(front: &FrontState, headers: &HeaderMap, body: Body) -> Result<RequestBody, BodyError> {
-    let mut share = front.bodies.share();
-    let bytes = collect(headers, body, front.settings.limits.body, &mut share).await?;
+pub(crate) async fn read(front: &FrontState, parts: &Parts, body: Body) -> Result<RequestBody, BodyError> {
+    let budget = match parts.extensions.get::<Arc<Principal>>() {
+        Some(who) => front.bodies.of(&who.id),
+        None => front.bodies.all.clone(),
+    };
+    let mut share = budget.share();
+    let bytes = collect(&parts.headers, body, front.settings.limits.body, &mut share).await?;
     message_memory::aside_where_long(bytes.len(), || look_at(bytes, share))
 }
 

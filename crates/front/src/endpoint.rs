@@ -75,7 +75,7 @@ impl McpEndpoint {
     ) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let refused = |status, error: MessageError| reply::json_body(status, error.to_text().into_bytes());
-        let message = match body::read(&self.front, &parts.headers, body).await {
+        let message = match body::read(&self.front, &parts, body).await {
             Ok(message) => message,
             Err(body::BodyError::Refused(error)) => return refused(body::status(&error), error),
             Err(body::BodyError::Slow) => return body::too_slow(),

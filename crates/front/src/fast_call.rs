@@ -61,12 +61,7 @@ impl FastCall<'_> {
     }
 
     /// Makes the call and answers it. The call is dropped when the gateway stops first.
-    pub(crate) async fn run(
-        self,
-        front: &FrontState,
-        who: &Arc<Principal>,
-        shape: Shape,
-    ) -> Response<Body> {
+    pub(crate) async fn run(self, front: &FrontState, who: &Arc<Principal>, shape: Shape) -> Response<Body> {
         let answer = match ToolCall::modern(front, as_model(who), self.params) {
             Ok(tool_call) => {
                 let tool_call = tool_call.traced(self.trace);

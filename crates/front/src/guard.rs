@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
-use http::header::{AUTHORIZATION, EXPECT, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, EXPECT, HOST, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderMap, Response, StatusCode, Uri};
 use sinew_api::{Access, Operation, Route, TOKEN_EXPIRED};
@@ -71,16 +71,18 @@ impl Guard {
 
     /// Refuses requests for hosts that are not ours, which pages send that use DNS rebinding.
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<Authority, Box<Response<Body>>> {
-        if headers.get_all(HOST).iter().count() > 1 {
-            let message = "the request has more than one Host header";
-            return Err(Box::new(reply::problem(StatusCode::BAD_REQUEST, "bad_host", message)));
+        let bad_host = |message| Err(Box::new(reply::problem(StatusCode::BAD_REQUEST, "bad_host", message)));
+        if is_repeated(headers, &HOST) {
+            return bad_host("the request has more than one Host header");
         }
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-        let authority = host.and_then(|host| host.parse().ok()).or_else(|| uri.authority().cloned());
-        let Some(authority) = authority else {
-            let message = "the request needs a Host header with a valid name";
-            return Err(Box::new(reply::problem(StatusCode::BAD_REQUEST, "bad_host", message)));
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+        let Some(authority) = host.filter(|host| !host.as_str().contains('@')) else {
+            return bad_host("the request needs a Host header with a valid name");
         };
+        // Proxies are asked for a whole address; others would go by that one.
+        if uri.authority().is_some_and(|asked| !asked.as_str().eq_ignore_ascii_case(authority.as_str())) {
+            return bad_host("the request names one host in its address and another in its Host header");
+        }
         if !self.is_allowed_host(&authority) {
             let message = format!("the host `{authority}` is not allowed; add it to `allowed-hosts`");
             return Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "host_not_allowed", &message)));
@@ -91,6 +93,12 @@ impl Guard {
     /// Refuses requests from foreign web pages.
     fn check_origin(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Response<Body>>> {
         let authority = self.check_host(uri, headers)?;
+        for name in [&ORIGIN, &AUTHORIZATION] {
+            if is_repeated(headers, name) {
+                let message = format!("the request has more than one `{name}` header");
+                return Err(Box::new(reply::problem(StatusCode::BAD_REQUEST, "bad_request", &message)));
+            }
+        }
         let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
         let origin = origin.to_str().unwrap_or_default();
         if self.is_allowed_origin(origin, &authority) {
@@ -338,7 +346,8 @@ pub(crate) async fn serve_as<F: Future<Output = Response<Body>>>(
         })
     });
     let budget = || front.answers.of(&client.id);
-    counted_body::counted(response, budget, end, connection_use).unwrap_or_else(|budget| too_many_answers(budget.limit()))
+    counted_body::counted(response, budget, end, connection_use)
+        .unwrap_or_else(|budget| too_many_answers(budget.limit()))
 }
 
 /// Reads a small body that nobody wants. A connection closes behind an answer that leaves some of its request unread,
@@ -357,6 +366,12 @@ fn too_many_answers(limit: usize) -> Response<Body> {
         limit >> 20
     );
     reply::problem(StatusCode::SERVICE_UNAVAILABLE, "busy", &message)
+}
+
+/// Whether a header that decides about the request is there twice: this program and one in front of it could go by
+/// different ones.
+fn is_repeated(headers: &HeaderMap, name: &HeaderName) -> bool {
+    headers.get_all(name).iter().nth(1).is_some()
 }
 
 fn unauthorized(front: &FrontState, message: &str, error: ChallengeError) -> Box<Response<Body>> {

@@ -30,7 +30,10 @@ use crate::endpoint::{self, McpEndpoint};
 use crate::guard::{self, Guard};
 use crate::stall::StallTimeout;
 use crate::state::FrontState;
-use crate::{Front, TlsIdentity, api, backup, cluster, decisions, leases, metrics, overview, phones, reply, rest, routines, servers, sign_in, stdio, upgrade};
+use crate::{
+    Front, TlsIdentity, api, backup, cluster, decisions, leases, metrics, overview, phones, reply, rest, routines,
+    servers, sign_in, stdio, upgrade,
+};
 
 /// A connection that sends nothing for this long is closed, whether it is slow or idle.
 const IDLE: Duration = Duration::from_secs(75);

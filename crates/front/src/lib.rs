@@ -159,6 +159,9 @@ sinew_tool::settings! {
         pub sessions_each: usize = 64, within 1..=1_000_000;
         /// Bytes of memory for all requests that are being handled.
         pub bodies: usize = 96 << 20, within 1_048_576..=1_099_511_627_776;
+        /// Such bytes of one token: a client that sends its requests slowly takes no room from the others. The largest
+        /// request takes 36 MiB.
+        pub bodies_each: usize = 48 << 20, within 1_048_576..=1_099_511_627_776;
         /// Bytes of answers that clients have not read yet, all together.
         pub answers: usize = 128 << 20, within 1_048_576..=1_099_511_627_776;
         /// Such bytes of one token: a client that does not read takes no room from the others. The largest answer has 22 MiB.

@@ -69,14 +69,18 @@ impl Outbox {
         done
     }
 
-    /// Waits until few enough bytes wait to read more. `false` when the connection is closed.
+    /// Waits until few enough bytes wait to read more: while the memory is used up, none, for each further request would
+    /// get an error that waits too. `false` when the connection is closed.
     pub(crate) async fn ready(&self) -> bool {
         let Some(lines) = &self.lines else { return false };
         let mut waiting = self.waiting.subscribe();
         tokio::select! {
             biased;
             () = lines.closed() => false,
-            ready = waiting.wait_for(|waiting| *waiting < PAUSE_READING) => ready.is_ok(),
+            ready = waiting.wait_for(|waiting| match self.is_full() {
+                true => *waiting == 0,
+                false => *waiting < PAUSE_READING,
+            }) => ready.is_ok(),
         }
     }
 
@@ -105,6 +109,7 @@ async fn write(
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
     use tokio::io::AsyncReadExt;
 
     use super::*;
@@ -154,9 +159,11 @@ mod tests {
         let ((mut first, mut far), (second, _far)) = (connect(), connect());
         drop((push(&first, 600), push(&second, 400)));
         assert!(first.is_full() && second.is_full() && second.reserve(1).is_none());
+        assert_eq!(second.ready().now_or_never(), None, "an error for each request would wait, too");
         let mut bytes = Vec::new();
         let (closed, read) = tokio::join!(first.close(), far.read_to_end(&mut bytes));
         assert!(closed.is_ok() && read.ok() == Some(600));
         assert!(second.reserve(600).is_some() && second.reserve(601).is_none());
+        assert_eq!(second.ready().now_or_never(), Some(true));
     }
 }

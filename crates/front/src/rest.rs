@@ -41,7 +41,7 @@ pub(crate) async fn receive(State(front): State<Arc<FrontState>>, request: Reque
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("application/json");
     let is_json = kind.to_ascii_lowercase().starts_with("application/json");
     let (parts, body) = request.into_parts();
-    let read = body::read(&front, &parts.headers, body).await;
+    let read = body::read(&front, &parts, body).await;
     let body::RequestBody { bytes: body, share: _share } = match read {
         Ok(message) => message,
         Err(body::BodyError::Refused(error)) => {

@@ -15,7 +15,13 @@ pub(crate) struct StallTimeout<S> {
     limit: Duration,
     /// Runs while the other end reads nothing.
     stalled: Option<Pin<Box<Sleep>>>,
-    cut: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    cut: Option<Cut>,
+}
+
+/// One for each direction: a future wakes only the task that polled it last, and two tasks may hold the two halves.
+struct Cut {
+    reading: Pin<Box<WaitForCancellationFutureOwned>>,
+    writing: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl<S> StallTimeout<S> {
@@ -25,14 +31,16 @@ impl<S> StallTimeout<S> {
 
     /// Fails in both directions as soon as `cut` is cancelled.
     pub(crate) fn cut_by(self, cut: CancellationToken) -> StallTimeout<S> {
-        StallTimeout { cut: Some(Box::pin(cut.cancelled_owned())), ..self }
+        let reading = Box::pin(cut.clone().cancelled_owned());
+        StallTimeout { cut: Some(Cut { reading, writing: Box::pin(cut.cancelled_owned()) }), ..self }
     }
 
-    fn poll_cut(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        match self.cut.as_mut().is_some_and(|cut| cut.as_mut().poll(cx).is_ready()) {
-            true => Err(io::ErrorKind::ConnectionAborted.into()),
-            false => Ok(()),
-        }
+    fn poll_read_cut(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        check_cut(self.cut.as_mut().is_some_and(|cut| cut.reading.as_mut().poll(cx).is_ready()))
+    }
+
+    fn poll_write_cut(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        check_cut(self.cut.as_mut().is_some_and(|cut| cut.writing.as_mut().poll(cx).is_ready()))
     }
 
     /// Returns the result of a write, or an error when writes have been waiting for too long.
@@ -53,16 +61,20 @@ impl<S> StallTimeout<S> {
     }
 }
 
+fn check_cut(is_cut: bool) -> io::Result<()> {
+    if is_cut { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for StallTimeout<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.poll_cut(cx)?;
+        self.poll_read_cut(cx)?;
         Pin::new(&mut self.inner).poll_read(cx, buffer)
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for StallTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.poll_cut(cx)?;
+        self.poll_write_cut(cx)?;
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
         self.watch(cx, written)
     }
@@ -72,7 +84,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallTimeout<S> {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.poll_cut(cx)?;
+        self.poll_write_cut(cx)?;
         let written = Pin::new(&mut self.inner).poll_write_vectored(cx, pieces);
         self.watch(cx, written)
     }
@@ -82,7 +94,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallTimeout<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_cut(cx)?;
+        self.poll_write_cut(cx)?;
         let flushed = Pin::new(&mut self.inner).poll_flush(cx);
         self.watch(cx, flushed)
     }
@@ -126,7 +138,13 @@ mod tests {
         let cut = CancellationToken::new();
         let (mut reader, mut writer) = tokio::io::split(StallTimeout::new(near, LIMIT).cut_by(cut.clone()));
         let began = Instant::now();
-        let (read, written, ()) = tokio::join!(reader.read_u8(), writer.write_all(&[7; 32]), async { cut.cancel() });
+        // Two tasks, of which the reading one is the last to wait.
+        let writing = tokio::spawn(async move { writer.write_all(&[7; 32]).await });
+        tokio::task::yield_now().await;
+        let reading = tokio::spawn(async move { reader.read_u8().await });
+        tokio::task::yield_now().await;
+        cut.cancel();
+        let (read, written) = (reading.await.expect("it ends"), writing.await.expect("it ends"));
         assert!(read.is_err() && written.is_err());
         assert_eq!(began.elapsed(), Duration::ZERO);
     }

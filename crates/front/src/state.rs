@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::conformance::ConformanceFixture;
 use crate::listing::{KnownSchemas, ListForm, McpToolList, Schemas};
-use crate::memory::{ClientBudgets, MemoryBudget};
+use crate::memory::ClientBudgets;
 use crate::{ClusterView, ConsolePages, Front, FrontSettings, RoutineFiles, ServerList};
 
 pub(crate) struct FrontState {
@@ -34,7 +34,7 @@ pub(crate) struct FrontState {
     /// Every task that was spawned for a connection.
     pub tasks: TaskTracker,
     /// Memory for requests that are being handled.
-    pub bodies: MemoryBudget,
+    pub bodies: ClientBudgets,
     /// Memory for answers that clients have not read yet.
     pub answers: ClientBudgets,
     pub fixture: Option<ConformanceFixture>,
@@ -98,7 +98,7 @@ impl FrontState {
         let Front { gateway, settings, servers, routines, console, sign_in, cluster } = front;
         let fixture = settings.conformance.then(ConformanceFixture::new);
         let limits = &settings.limits;
-        let bodies = MemoryBudget::new(limits.bodies);
+        let bodies = ClientBudgets::new(limits.bodies, limits.bodies_each);
         let answers = ClientBudgets::new(limits.answers, limits.answers_each);
         Ok(Arc::new(FrontState {
             gateway,
@@ -206,8 +206,8 @@ mod tests {
     use serde_json::json;
     use sinew_gateway::{Role, Shape};
     use sinew_tool::{
-        Admission, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, Family, FamilyName, Outcome, Reach, Status,
-        TextTrust, ToolError, Toolset,
+        Admission, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, Family, FamilyName, Outcome, Reach,
+        Status, TextTrust, ToolError, Toolset,
     };
 
     use super::*;

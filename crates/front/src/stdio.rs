@@ -78,11 +78,11 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let answers = front.answers.of(&who.id);
+    let (bodies, answers) = (front.bodies.of(&who.id), front.answers.of(&who.id));
     let mcp = Mcp::new(front.clone(), form, endpoint, Some(who));
     let limits = &front.settings.limits;
     let writer = StallTimeout::new(writer, limits.stall);
-    let lines = LineTransport::new(reader, writer, limits.body, front.bodies.clone(), answers);
+    let lines = LineTransport::new(reader, writer, limits.body, bodies, answers);
     // rmcp cancels this token when the session ends, and others share `stop`.
     let service = match serve_server_with_ct(mcp, lines, stop.child_token()).await {
         Ok(service) => service,

@@ -177,9 +177,8 @@ fn join(members: &LabelMembers, answers: Vec<Answered>) -> Result<Outcome, ToolE
     if !members.without.is_empty() {
         whole["without_tool"] = json!(members.without);
     }
-    let has_quotes = |(_, result): &Answered| {
-        result.as_ref().map_or_else(ToolError::is_third_party, Outcome::is_third_party)
-    };
+    let has_quotes =
+        |(_, result): &Answered| result.as_ref().map_or_else(ToolError::is_third_party, Outcome::is_third_party);
     let source = source::own(json!({"label": members.label}), answers.iter().any(has_quotes));
     if failed == answers.len() {
         let kind = common_kind(&answers);

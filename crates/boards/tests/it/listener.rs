@@ -344,6 +344,9 @@ async fn web_pages_are_refused_and_programs_that_name_their_address_are_not() {
     for origin in [own.as_str(), "", "file://"] {
         assert_eq!(status(&[("Origin", origin)]).await, 426, "{origin:?}");
     }
+    let own_and_another = [("Origin", own.as_str()), ("Origin", "http://evil.example")];
+    assert_eq!(status(&own_and_another).await, 403);
+    assert_eq!(status(&[("Host", "evil.example")]).await, 403, "a second host");
     let rebound = [("Origin", "http://evil.example:80"), ("Device-Id", "aa")];
     assert_eq!(gateway.request_as("evil.example:80", "GET", "/xiaozhi/v1/", &rebound, b"").await.0, 403);
     gateway.close().await;

@@ -50,7 +50,9 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
         page.push_str(&printer.fact("Waiting boards", &format!("{waiting}; `sinew boards` lists them")));
     }
     if let Some(problem) = &store_problem {
-        page.push_str(&printer.fact("Store", &format!("{}; calls are refused until it can be written", clean(problem))));
+        page.push_str(
+            &printer.fact("Store", &format!("{}; calls are refused until it can be written", clean(problem))),
+        );
     }
     if let Some(problem) = &config_problem {
         page.push_str(&printer.fact("Configuration", &format!("{}; the one before it is in force", clean(problem))));

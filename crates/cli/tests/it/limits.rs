@@ -186,7 +186,8 @@ fn defaults_of(file: &str, text: &str) -> Vec<Limit> {
 fn constant(rest: &str) -> Option<(&str, &str)> {
     let (name, rest) = rest.split_once(": ")?;
     let (kind, value) = rest.split_once(" = ")?;
-    let is_known = ["usize", "u64", "u32", "u16", "i64", "Duration", "(u32, u32)"].contains(&kind) || SETS.contains(&kind);
+    let is_known =
+        ["usize", "u64", "u32", "u16", "i64", "Duration", "(u32, u32)"].contains(&kind) || SETS.contains(&kind);
     is_known.then_some((name, value.strip_suffix(';')?))
 }
 

@@ -37,7 +37,11 @@ fn call(gateway: &TestGateway, token: &str) -> (u16, Value) {
 /// What a check of the doctor says.
 fn finding<'a>(doctor: &'a Value, name: &str) -> &'a Value {
     let checks = doctor["checks"].as_array().or_else(|| doctor["error_details"]["checks"].as_array());
-    checks.unwrap_or_else(|| panic!("no checks: {doctor:#}")).iter().find(|check| check["name"] == name).expect("a check")
+    checks
+        .unwrap_or_else(|| panic!("no checks: {doctor:#}"))
+        .iter()
+        .find(|check| check["name"] == name)
+        .expect("a check")
 }
 
 fn doctor(state: &Path) -> (CommandOutput, Value) {

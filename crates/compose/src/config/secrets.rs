@@ -21,7 +21,8 @@ impl GatewayConfig {
     }
 
     fn read_secrets_with(&mut self, credentials: Option<OsString>) -> Result<(), ConfigProblem> {
-        let mut reader = SecretReader { credentials: credentials.map(PathBuf::from), files: Vec::new(), in_file: false };
+        let mut reader =
+            SecretReader { credentials: credentials.map(PathBuf::from), files: Vec::new(), in_file: false };
         if let Some(vision) = &mut self.boards.vision {
             reader.read("boards.vision", "key", &mut vision.key, &mut vision.key_file)?;
         }

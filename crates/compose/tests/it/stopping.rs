@@ -37,11 +37,7 @@ async fn open_with(state: &std::path::Path, change: impl FnOnce(&mut GatewayConf
 }
 
 /// A board with one tool that says when it was called and answers when it is released.
-fn slow_board(
-    server: &GatewayServer,
-    called: mpsc::Sender<()>,
-    released: mpsc::Receiver<()>,
-) -> DropGuard {
+fn slow_board(server: &GatewayServer, called: mpsc::Sender<()>, released: mpsc::Receiver<()>) -> DropGuard {
     let released = std::sync::Mutex::new(released);
     let board = Board::new("slow", "1.0.0").tool(ToolSpec::new("self.wait", "Waits."), move |_| {
         let _ = called.send(());

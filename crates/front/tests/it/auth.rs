@@ -5,6 +5,8 @@ use sinew_api::{Access, Method, ROUTES};
 use sinew_front::FrontSettings;
 use sinew_gateway::Role;
 use sinew_tool::Tool;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::client::Client;
 use crate::server::TestServer;
@@ -108,6 +110,34 @@ async fn foreign_hosts_and_origins_are_refused() {
     assert_eq!(status(&twice).await, 400, "which of two hosts is meant nobody knows");
     let own_page = [("host", "lab.local:7300"), ("origin", "https://lab.local:7300")];
     assert_eq!(status(&own_page).await, 200, "our own pages may call us");
+}
+
+#[tokio::test]
+async fn headers_that_decide_are_there_once_and_say_what_the_address_says() {
+    let server = TestServer::new().await;
+    let (address, token) = (server.address, &server.token);
+    let status = async |target: &str, headers: &[String]| {
+        let headers = headers.join("\r\n");
+        let request = format!("GET {target} HTTP/1.1\r\n{headers}\r\nConnection: close\r\n\r\n");
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).await.unwrap();
+        answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap()
+    };
+    const PATH: &str = "/api/v1/devices";
+    let (host, bearer) = (format!("Host: {address}"), format!("Authorization: Bearer {token}"));
+    let with = |more: &str| [host.clone(), bearer.clone(), more.to_owned()];
+    assert_eq!(status(PATH, &[host.clone(), bearer.clone()]).await, 200);
+    for twice in ["Host: evil.example", "Authorization: Bearer other-token", "authorization: Basic eDp5"] {
+        assert_eq!(status(PATH, &with(twice)).await, 400, "{twice}");
+    }
+    let page = format!("Origin: http://{address}");
+    assert_eq!(status(PATH, &with(&page)).await, 200);
+    assert_eq!(status(PATH, &with(&format!("{page}\r\nOrigin: http://evil.example"))).await, 400);
+    assert_eq!(status(PATH, &[format!("Host: somebody@{address}"), bearer.clone()]).await, 400);
+    assert_eq!(status(&format!("http://{address}{PATH}"), &[host.clone(), bearer.clone()]).await, 200);
+    assert_eq!(status(&format!("http://evil.example{PATH}"), &[host.clone(), bearer.clone()]).await, 400);
 }
 
 #[tokio::test]

@@ -160,6 +160,27 @@ async fn all_requests_together_stay_within_their_memory() {
 }
 
 #[tokio::test]
+async fn requests_that_are_sent_slowly_take_no_memory_from_other_clients() {
+    let limits = FrontLimits { bodies: 4 << 20, bodies_each: 2 << 20, ..FrontLimits::default() };
+    let server = TestServer::with(limited(limits), None).await;
+    let (other, _, _) = guest(&server);
+    let large = || json!({"device": "lamp", "tool": "echo", "arguments": {"text": "x".repeat(1 << 20)}});
+    assert_eq!(server.client().post("/api/v1/call", large()).await.status, 200);
+    let mut slow = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    let head = format!(
+        "POST /api/v1/call HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Length: 3000000\r\n\r\n",
+        server.address, server.token
+    );
+    slow.write_all(head.as_bytes()).await.unwrap();
+    slow.write_all(&[b' '; 3 << 19]).await.unwrap();
+    // The rest never comes, and the client has used up its part.
+    while server.client().post("/api/v1/call", large()).await.status != 503 {}
+    assert_eq!(other.post("/api/v1/call", large()).await.status, 200);
+    drop(slow);
+    while server.client().post("/api/v1/call", large()).await.status != 200 {}
+}
+
+#[tokio::test]
 async fn a_revoked_token_ends_a_stream_of_lines_and_its_call() {
     let server = TestServer::new().await;
     let (_, token, id) = guest(&server);

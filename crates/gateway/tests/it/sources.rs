@@ -2,9 +2,7 @@
 
 use sinew_gateway::{Gateway, Label};
 use sinew_tool::outcome::SOURCE_KEY;
-use sinew_tool::{
-    Effect, ErrorKind, Family, FamilyName, Outcome, Reach, TextTrust, Tool, ToolError, Value, json,
-};
+use sinew_tool::{Effect, ErrorKind, Family, FamilyName, Outcome, Reach, TextTrust, Tool, ToolError, Value, json};
 
 use crate::fake::*;
 
