@@ -10,14 +10,16 @@ use sinew_tool::Reach;
 
 use crate::peers::TermState;
 use crate::presence::{Output, Pending, Presence, PresenceEvent};
-use crate::records::{DeviceHash, Entry, Fence, Key, NodeId, ReadAnswer, Record, Revision, Term, WriteAnswer};
+use crate::records::{DeviceHash, Entry, Fence, Key, NodeId, Owner, ReadAnswer, Record, Revision, Term, WriteAnswer};
 
 #[derive(Debug)]
 pub(crate) struct Local<B> {
     /// `None` once the device left.
     pub(crate) wanted: Option<Wanted<B>>,
     /// The revision of our own entry; `None` where we have none.
-    pub(crate) fence: Option<Revision>,
+    pub(crate) entry: Option<Revision>,
+    /// We asked to remove that entry: from then on others may take the device, whether or not we hear of it.
+    pub(crate) is_given_up: bool,
     is_asked: bool,
     is_queued: bool,
     is_standby: bool,
@@ -56,7 +58,18 @@ pub(crate) struct Wanted<B> {
 
 impl<B> Local<B> {
     fn new() -> Local<B> {
-        Local { wanted: None, fence: None, is_asked: false, is_queued: false, is_standby: false }
+        Local { wanted: None, entry: None, is_given_up: false, is_asked: false, is_queued: false, is_standby: false }
+    }
+
+    /// Under what we hold the device.
+    pub(crate) fn fence(&self) -> Option<Revision> {
+        self.entry.filter(|_| self.wanted.is_some() && !self.is_given_up)
+    }
+
+    /// We have no entry any more.
+    fn end_entry(&mut self) -> Option<Revision> {
+        self.is_given_up = false;
+        self.entry.take()
     }
 
     pub(crate) fn is_shared(&self) -> bool {
@@ -85,7 +98,7 @@ impl<B: Clone + PartialEq> Presence<B> {
     /// Another node says that it took a device from us. The change itself follows, maybe late.
     pub fn handle_evict(&mut self, now: Duration, device: DeviceHash, fence: Fence, by: NodeId) {
         let is_newer = |own: Revision| own < fence.revision && Some(fence.store) == self.store;
-        if self.local.get(&device).and_then(|local| local.fence).is_some_and(is_newer) {
+        if self.local.get(&device).and_then(|local| local.entry).is_some_and(is_newer) {
             self.evict(device, by);
             self.settle(now);
         }
@@ -94,7 +107,7 @@ impl<B: Clone + PartialEq> Presence<B> {
     /// Ends a fence of ours that another node replaced.
     pub(crate) fn evict(&mut self, device: DeviceHash, by: NodeId) {
         let Some(local) = self.local.get_mut(&device) else { return };
-        if local.fence.take().is_none() {
+        if local.end_entry().is_none() {
             return;
         }
         if local.wanted.is_some() && !local.is_shared() {
@@ -107,7 +120,7 @@ impl<B: Clone + PartialEq> Presence<B> {
 
     pub(crate) fn void_fence(&mut self, device: DeviceHash) {
         if let Some(local) = self.local.get_mut(&device) {
-            local.fence = None;
+            local.end_entry();
             self.queue(device);
         }
     }
@@ -119,8 +132,9 @@ impl<B: Clone + PartialEq> Presence<B> {
         if local.is_shared() && Some(term) != self.lease.term {
             return self.void_fence(device);
         }
-        if local.fence != Some(revision) {
-            local.fence = Some(revision);
+        if local.entry != Some(revision) {
+            local.end_entry();
+            local.entry = Some(revision);
             if local.wanted.is_some() {
                 self.tell_held(device, revision);
             }
@@ -166,15 +180,17 @@ impl<B: Clone + PartialEq> Presence<B> {
         if local.is_asked {
             return;
         }
+        let fence = local.fence();
         let mirrored = self.mirror.get(&device);
         let revision = mirrored.map(|mirrored| mirrored.revision).unwrap_or_default();
         let holder = mirrored.and_then(|mirrored| mirrored.held.as_ref());
         let other = holder.map(|(place, _)| *place).filter(|place| self.owners.is_alive(*place));
-        let other = other.map(|place| self.owners.owner(place).node.clone()).filter(|node| *node != self.me.node);
+        let other = other.map(|place| self.owners.owner(place).clone()).filter(|run| run.node != self.me.node);
         let Some(wanted) = &local.wanted else {
-            match local.fence.filter(|fence| *fence == revision) {
+            match local.entry.filter(|entry| *entry == revision) {
                 Some(_) => {
                     local.is_asked = true;
+                    local.is_given_up = true;
                     self.claims_asked += 1;
                     self.write(Key::Device(device), Record::Left, revision, Pending::Claim { device, from: None });
                 }
@@ -183,7 +199,7 @@ impl<B: Clone + PartialEq> Presence<B> {
             return;
         };
         let is_same = holder.is_some_and(|(_, body)| *body == wanted.body);
-        if is_same && local.fence == Some(revision) {
+        if is_same && fence == Some(revision) {
             return;
         }
         if local.is_shared() {
@@ -212,12 +228,12 @@ impl<B: Clone + PartialEq> Presence<B> {
             self.later.insert((self.shared_from, device));
             return;
         }
-        if let Some(node) = &other {
+        if let Some(run) = &other {
             self.taken.forget_before(now.saturating_sub(self.timing.twice_within));
             if self.taken.of(device).count() >= self.timing.twice_after {
                 let until = self.taken.of(device).next().unwrap_or(now) + self.timing.twice_within;
                 if self.later.insert((until, device)) {
-                    let event = PresenceEvent::IdentityTwice { device, other: node.clone() };
+                    let event = PresenceEvent::IdentityTwice { device, other: run.node.clone() };
                     self.output.push_back(Output::Event(event));
                 }
                 return;
@@ -235,7 +251,7 @@ impl<B: Clone + PartialEq> Presence<B> {
         &mut self,
         now: Duration,
         device: DeviceHash,
-        from: Option<NodeId>,
+        from: Option<Owner>,
         written: Record<B>,
         answer: WriteAnswer,
     ) {
@@ -243,10 +259,10 @@ impl<B: Clone + PartialEq> Presence<B> {
             WriteAnswer::Done(revision) => {
                 self.end_claim(device);
                 self.handle_device_change(now, device, revision, written);
-                if let (Some(node), Some(store)) = (from, self.store) {
+                if let (Some(run), Some(store)) = (from, self.store) {
                     self.taken.add(now, device);
                     self.moves += 1;
-                    self.output.push_back(Output::Evict { node, device, fence: Fence { store, revision } });
+                    self.output.push_back(Output::Evict { run, device, fence: Fence { store, revision } });
                 }
                 self.queue(device);
             }

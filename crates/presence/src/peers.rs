@@ -51,6 +51,11 @@ impl<B: Clone + PartialEq> Presence<B> {
         self.peers.iter().filter(|(_, peer)| peer.alive.is_some()).map(|(node, _)| node)
     }
 
+    /// Their current runs.
+    pub fn runs(&self) -> impl Iterator<Item = Owner> {
+        self.peers.iter().filter_map(|(node, peer)| peer.alive.map(|boot| Owner { node: node.clone(), boot }))
+    }
+
     pub(crate) fn handle_node_change(
         &mut self,
         now: Duration,

@@ -97,7 +97,7 @@ pub enum Output<B> {
     },
     /// Tell a node that a device of its moved to us.
     Evict {
-        node: NodeId,
+        run: Owner,
         device: DeviceHash,
         fence: Fence,
     },
@@ -148,7 +148,8 @@ pub enum PresenceEvent<B> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
     Here,
-    At(NodeId, Fence),
+    /// At this run of another node.
+    At(Owner, Fence),
     Nowhere,
 }
 
@@ -169,7 +170,7 @@ pub(crate) enum Pending {
     Retire,
     Condemn { node: NodeId },
     ReadPeer { node: NodeId },
-    Claim { device: DeviceHash, from: Option<NodeId> },
+    Claim { device: DeviceHash, from: Option<Owner> },
     ReadDevice { device: DeviceHash },
 }
 
@@ -298,13 +299,13 @@ impl<B: Clone + PartialEq> Presence<B> {
 
     /// Where calls for a device go.
     pub fn route(&self, device: DeviceHash) -> Route {
-        if self.local.get(&device).is_some_and(|local| local.fence.is_some() && local.wanted.is_some()) {
+        if self.local.get(&device).is_some_and(|local| local.fence().is_some()) {
             return Route::Here;
         }
         let (Some(entry), Some(store)) = (self.mirror.get(&device), self.store) else { return Route::Nowhere };
         match &entry.held {
             Some((place, _)) if self.is_shown(*place) => {
-                Route::At(self.owners.owner(*place).node.clone(), Fence { store, revision: entry.revision })
+                Route::At(self.owners.owner(*place).clone(), Fence { store, revision: entry.revision })
             }
             _ => Route::Nowhere,
         }
@@ -313,7 +314,7 @@ impl<B: Clone + PartialEq> Presence<B> {
     /// Whether a call that was routed by a fence may be run here.
     pub fn accept(&self, now: Duration, device: DeviceHash, fence: Fence) -> Result<(), Refusal> {
         let local = self.local.get(&device).filter(|local| local.wanted.is_some()).ok_or(Refusal::Moved)?;
-        if local.fence != Some(fence.revision) || self.store != Some(fence.store) {
+        if local.fence() != Some(fence.revision) || self.store != Some(fence.store) {
             return Err(Refusal::Moved);
         }
         self.may_act(now, device)
@@ -327,19 +328,18 @@ impl<B: Clone + PartialEq> Presence<B> {
             // It has one link, and that is here: nobody else can act on it.
             Some(wanted) if wanted.reach == Reach::OneLink => Ok(()),
             Some(_) if !self.has_lease(now) => Err(Refusal::NoLease),
-            Some(_) => local.fence.map(|_| ()).ok_or(Refusal::Moved),
+            Some(_) => local.fence().map(|_| ()).ok_or(Refusal::Moved),
         }
     }
 
     /// Under what this node holds a device.
     pub fn fence(&self, device: DeviceHash) -> Option<Fence> {
-        let local = self.local.get(&device).filter(|local| local.wanted.is_some())?;
-        Some(Fence { store: self.store?, revision: local.fence? })
+        Some(Fence { store: self.store?, revision: self.local.get(&device)?.fence()? })
     }
 
     /// Devices that this node holds.
     pub fn held(&self) -> usize {
-        self.local.values().filter(|local| local.fence.is_some() && local.wanted.is_some()).count()
+        self.local.values().filter(|local| local.fence().is_some()).count()
     }
 
     /// Devices that this node took from others since it started.
@@ -385,8 +385,8 @@ impl<B: Clone + PartialEq> Presence<B> {
         }
     }
 
-    /// Whether devices can be claimed.
-    fn is_ready(&self) -> bool {
+    /// Whether devices can be claimed: this node has its first lease and knows what all others hold.
+    pub fn is_ready(&self) -> bool {
         self.is_synced && self.lease.state == LeaseState::Running && self.lease.term.is_some()
     }
 

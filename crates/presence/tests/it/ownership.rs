@@ -22,7 +22,7 @@ fn join(cluster: &mut SmallCluster, node: usize, reach: Reach) {
 fn routes(cluster: &SmallCluster) -> Vec<Option<NodeId>> {
     let route = |node: &Presence<_>| match node.route(X) {
         Route::Here => Some(NodeId::parse("here").expect("a name")),
-        Route::At(node, _) => Some(node),
+        Route::At(run, _) => Some(run.node),
         Route::Nowhere => None,
     };
     cluster.nodes.iter().map(route).collect()
@@ -292,4 +292,40 @@ fn a_device_that_comes_back_at_once_keeps_its_connection() {
     let is_evicted = |event: &PresenceEvent<_>| matches!(event, PresenceEvent::Evicted { .. });
     assert!(!cluster.news[0].iter().any(is_evicted), "{:?}", cluster.news[0]);
     assert_eq!(routes(&cluster), [NodeId::parse("here"), Some(name(0))]);
+}
+
+#[test]
+fn a_device_that_comes_back_while_its_entry_is_removed_is_acted_on_only_after_a_new_claim() {
+    let mut cluster = SmallCluster::new(2);
+    join(&mut cluster, 0, SEVERAL);
+    join(&mut cluster, 1, SEVERAL);
+    // Node 0 loses the device and finds it again. Its entry is removed, and it does not hear of that.
+    cluster.is_behind[0] = true;
+    cluster.answered_late = Some(0);
+    let now = cluster.now;
+    cluster.nodes[0].leave(now, X);
+    cluster.settle();
+    cluster.nodes[0].join(now, X, SEVERAL, "a board");
+    assert!(acting(&mut cluster, 20).iter().all(|acting| *acting == [1]), "the other node took it");
+    cluster.is_behind[0] = false;
+    cluster.answer_late();
+    assert!(acting(&mut cluster, 5).iter().all(|acting| *acting == [1]));
+    assert_eq!(routes(&cluster), [Some(name(1)), NodeId::parse("here")]);
+}
+
+#[test]
+fn an_entry_whose_removal_was_lost_is_claimed_again() {
+    let mut cluster = SmallCluster::new(2);
+    join(&mut cluster, 0, SEVERAL);
+    let old = cluster.nodes[0].fence(X).expect("held");
+    cluster.is_cut[0] = true;
+    let now = cluster.now;
+    cluster.nodes[0].leave(now, X);
+    cluster.settle();
+    cluster.nodes[0].join(now, X, SEVERAL, "a board");
+    assert_eq!(cluster.nodes[0].may_act(now, X), Err(Refusal::Moved), "nobody knows whether it was removed");
+    cluster.is_cut[0] = false;
+    cluster.pass(3);
+    assert_eq!(cluster.nodes[0].may_act(cluster.now, X), Ok(()));
+    assert!(cluster.nodes[0].fence(X).expect("held") > old);
 }

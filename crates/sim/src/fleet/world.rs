@@ -224,7 +224,7 @@ impl World {
                     let at = self.now + self.latency();
                     self.agenda.add(at, Event::StoreRead(Asked { node: index, boot, store, ticket }, key));
                 }
-                Output::Evict { node, device, fence } => self.send_evict(index, &node, device, fence),
+                Output::Evict { run, device, fence } => self.send_evict(index, &run.node, device, fence),
                 Output::Event(event) => self.handle_news(index, event),
             }
         }
@@ -416,9 +416,9 @@ impl World {
                 let answer = if ran { CallAnswer::Ended } else { CallAnswer::Refused };
                 self.end_here(call, answer);
             }
-            Route::At(node, fence) if !self.nodes[entry].is_cut => {
-                let Some(to) = self.nodes.iter().position(|other| other.id == node) else { return };
-                let (boot, at) = (self.nodes[to].boot, self.now + self.latency());
+            Route::At(run, fence) if !self.nodes[entry].is_cut => {
+                let Some(to) = self.nodes.iter().position(|other| other.id == run.node) else { return };
+                let (boot, at) = (run.boot, self.now + self.latency());
                 self.agenda.add(at, Event::CallArrives { call, to, boot, fence });
             }
             Route::At(..) | Route::Nowhere => self.refuse(call),
@@ -534,7 +534,7 @@ impl World {
                 let route = self.nodes[node].presence.route(hash);
                 let is_right = match (&route, holders.first()) {
                     (Route::Here, Some(holder)) => *holder == node,
-                    (Route::At(at, by), Some(holder)) => self.nodes[*holder].id == *at && Some(*by) == fence,
+                    (Route::At(at, by), Some(holder)) => self.nodes[*holder].id == at.node && Some(*by) == fence,
                     (Route::Nowhere, None) => true,
                     _ => false,
                 };
