@@ -23,6 +23,12 @@ pub struct ClusterState {
     pub moves: u64,
     /// Devices of this gateway that the others do not know yet.
     pub waiting: usize,
+    /// Changes at this gateway, of tokens for example, that the others do not know yet.
+    #[serde(default)]
+    pub unshared: usize,
+    /// Ids of devices that mean another device at other gateways.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ids_twice: Vec<String>,
     /// Calls to other gateways that are not answered.
     pub calls_out: usize,
     /// Calls from other gateways that are not answered.
@@ -40,4 +46,7 @@ pub struct ClusterNode {
     /// The version of its policy. Nodes with different policies decide differently about the same call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
+    /// The version of its program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }

@@ -24,8 +24,6 @@ use crate::settings::ClusterSettings;
 use crate::sharing::{NodeFacts, Parts, Sharing};
 use crate::toolsets::Toolsets;
 
-/// In front of a node's name, where the server says that nobody listens there.
-pub(crate) const GONE: &str = "gone-";
 /// How long the last record of a node that stops may take.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -76,8 +74,6 @@ pub(crate) enum Step {
     LetGo(Arc<dyn Device>),
     /// End a device of another node, unless it is somewhere by then.
     EndLater(DeviceHash, Weak<RemoteDevice>),
-    /// Find out whether a node still answers.
-    Probe(NodeId),
     /// Give a device the marks that another node says it has.
     Mark(DeviceHash),
 }
@@ -92,12 +88,18 @@ pub struct ClusterStatus {
     pub server: String,
     /// Whether the other nodes count on this one.
     pub has_lease: bool,
+    /// Whether devices that connect to it are known to the others at once.
+    pub is_ready: bool,
     /// This node and those that are alive.
     pub nodes: Vec<NodeStatus>,
     /// Devices that this node took from others since it started.
     pub moves: u64,
     /// Devices of this node that the others do not know yet.
     pub waiting: usize,
+    /// Changes at this node, of tokens for example, that the others do not know yet.
+    pub unshared: usize,
+    /// Ids of devices that mean another device at other nodes: given while NATS was away, or before this node joined.
+    pub ids_twice: Vec<String>,
     /// Calls to other nodes, and from them, under way.
     pub calls_out: usize,
     pub calls_in: usize,
@@ -109,6 +111,8 @@ pub struct NodeStatus {
     pub devices: usize,
     /// The version of its policy; `None` until it said so.
     pub policy: Option<String>,
+    /// The version of its program.
+    pub program: Option<String>,
 }
 
 impl Core {
@@ -320,11 +324,7 @@ impl Core {
                  This one serves its own devices only"
             ),
             PresenceEvent::NodeUp(node) => tracing::info!(%node, "node joined"),
-            PresenceEvent::NodeDown(node) => {
-                tracing::warn!(%node, "node is gone");
-                // One that stops properly still answers the calls that it has.
-                self.step(Step::Probe(node));
-            }
+            PresenceEvent::NodeDown(node) => tracing::warn!(%node, "node is gone"),
         }
         self.routes.send_modify(|count| *count += 1);
     }
@@ -334,8 +334,8 @@ impl Core {
         let Some(card) = members.cards.get(&device).filter(|card| card.toolset() == Some(tools.digest())) else {
             return;
         };
-        let Route::At(node, _) = members.presence.route(device) else { return };
-        let info = shown_info(card, &node);
+        let Route::At(run, _) = members.presence.route(device) else { return };
+        let info = shown_info(card, &run.node);
         match members.remotes.get(&device).cloned() {
             Some(remote) => {
                 remote.set(info, tools.clone());
@@ -387,11 +387,6 @@ impl Core {
             Step::LetGo(device) => (self.let_go)(&device),
             Step::EndLater(device, remote) => {
                 drop(tokio::spawn(end_if_gone(Arc::downgrade(self), device, remote)));
-            }
-            Step::Probe(node) => {
-                let nobody = self.settings.name.nobody(&self.me.node, &format!("{GONE}{node}"));
-                let ping = NodeMessage { call: String::new(), body: MessageBody::Ping };
-                let _ = self.send(&node, &ping, Some(&nobody)).await;
             }
             Step::Offer(hash) => self.offer(hash).await,
             Step::Fetch(digest) => drop(tokio::spawn(crate::drive::fetch(Arc::downgrade(self), digest))),
@@ -463,11 +458,11 @@ impl Core {
         lock(&self.members).locals.get(&hash).map(|local| local.device.info().key.clone())
     }
 
-    /// Sends a message to a node; with `nobody`, the answer that nobody listens comes to that subject. An error is a
+    /// Sends a message to a run of a node; with `nobody`, the answer that nobody listens comes to that subject. An error is a
     /// message that was not sent.
-    pub(crate) async fn send(&self, to: &NodeId, message: &NodeMessage, nobody: Option<&str>) -> Result<(), String> {
+    pub(crate) async fn send(&self, to: &Owner, message: &NodeMessage, nobody: Option<&str>) -> Result<(), String> {
         let id = format!("{:x}.{:x}", self.me.boot.0, self.next_message.fetch_add(1, Ordering::Relaxed));
-        let packets = packets(&self.me.node, &id, message).ok_or("it is too long to be sent between nodes")?;
+        let packets = packets(&self.me, &id, message).ok_or("it is too long to be sent between nodes")?;
         for packet in packets {
             self.nats.publish(self.settings.name.subject(to), packet, nobody.map(str::to_owned)).await?;
         }
@@ -492,6 +487,24 @@ impl Core {
         self.nats.flush().await;
     }
 
+    /// Answers what still runs and tells the other nodes that this one, which reads no further messages, answered every
+    /// call that it took.
+    pub(crate) async fn say_stopped(&self) {
+        self.served.cut_off();
+        let _ = tokio::time::timeout(FAREWELL, self.served.ended()).await;
+        let connected = *self.nats.connected().borrow();
+        if !connected.is_now || self.served.len() > 0 {
+            return;
+        }
+        let connected_ms = u64::try_from(connected.whole_for().as_millis()).unwrap_or(u64::MAX);
+        let stopped = NodeMessage { call: String::new(), body: MessageBody::Stopped { connected_ms } };
+        let runs: Vec<Owner> = lock(&self.members).presence.runs().collect();
+        for run in runs {
+            let _ = self.send(&run, &stopped, None).await;
+        }
+        self.nats.flush().await;
+    }
+
     pub(crate) fn status(&self) -> ClusterStatus {
         let members = lock(&self.members);
         let presence = &members.presence;
@@ -504,6 +517,7 @@ impl Core {
         let node = |name: NodeId| NodeStatus {
             devices: devices.get(&name).copied().unwrap_or_default(),
             policy: facts.get(&name).map(|facts| facts.policy.clone()),
+            program: facts.get(&name).map(|facts| facts.program.clone()),
             name,
         };
         ClusterStatus {
@@ -512,9 +526,12 @@ impl Core {
             is_connected: self.nats.connected().borrow().is_now,
             server: self.nats.server_version(),
             has_lease: presence.has_lease(self.now()),
+            is_ready: presence.has_lease(self.now()) && presence.is_ready(),
             nodes: names.into_iter().map(node).collect(),
             moves: presence.moves(),
             waiting: presence.waiting(),
+            unshared: self.shared.waiting(),
+            ids_twice: self.shared.ids_twice(),
             calls_out: self.open.len(),
             calls_in: self.served.len(),
         }

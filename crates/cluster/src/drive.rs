@@ -1,21 +1,22 @@
 //! The connection to the store, kept up: watches, writes, and messages of other nodes.
 
+use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
-use sinew_presence::{Change, Key, NodeId, Output, ReadAnswer, Record, Revision, WriteAnswer};
+use sinew_presence::{Change, Key, Output, Owner, ReadAnswer, Record, Revision, WriteAnswer};
 use sinew_tool::Digest;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::core::{Core, GONE, Step};
+use crate::core::{Core, Step};
 use crate::messages::{Assembly, FenceForm, MessageBody, NodeMessage};
-use crate::nats::{Bucket, Received, Watched, store_id};
+use crate::nats::{Bucket, Received, Watched, jittered, store_id};
 use crate::records::{Card, SHARDS, parse_hash, parse_key, parse_record, shard_of, text_of, text_of_key};
-use crate::serve::handle_call;
+use crate::serve::{answer, handle_call};
 
 /// The broom for leases of nodes that nobody declared dead. Nodes count by their own clocks, much earlier.
 const LEASE_AGE: Duration = Duration::from_secs(60);
@@ -66,18 +67,22 @@ impl Buckets {
 pub(crate) async fn run(core: Arc<Core>, shutdown: CancellationToken) {
     let Some(receivers) = core.take_receivers() else { return };
     let steps = tokio::spawn(take_steps(core.clone(), receivers.steps));
-    let work = async {
-        tokio::join!(listen(core.clone()), keep_up(core.clone(), receivers.asked));
-    };
-    // The last record is written by the work.
+    let left = CancellationToken::new();
     let leaving = async {
         shutdown.cancelled().await;
         core.leave(Duration::ZERO).await;
+        left.cancel();
+    };
+    // The last record of this node is written while it leaves.
+    let keeping = async {
+        keep_up(core.clone(), receivers.asked).await;
+        std::future::pending().await
     };
     tokio::select! {
-        () = work => {}
-        () = leaving => {}
+        ((), ()) = async { tokio::join!(listen(&core, &left), leaving) } => {}
+        () = keeping => {}
     }
+    core.say_stopped().await;
     steps.abort();
 }
 
@@ -87,37 +92,43 @@ async fn take_steps(core: Arc<Core>, mut steps: mpsc::UnboundedReceiver<Step>) {
     }
 }
 
-/// Hears what other nodes say to this one.
-async fn listen(core: Arc<Core>) {
-    let (name, me) = (&core.settings.name, &core.me.node);
-    let subjects = [name.subject(me), name.nobody(me, "*")];
-    let mut heard = Vec::new();
-    for subject in subjects {
-        match core.nats.subscribe(subject).await {
-            Ok(messages) => heard.push(messages.boxed()),
-            Err(error) => return tracing::error!("messages of other nodes cannot be heard: {error}"),
-        }
-    }
-    let mut heard = select_all(heard);
+/// Hears what other nodes say to this one, until it left the cluster and everything that came before was handled.
+async fn listen(core: &Arc<Core>, left: &CancellationToken) {
+    let name = &core.settings.name;
+    let subscribed = async {
+        let messages = core.nats.subscribe(name.subject(&core.me)).await?;
+        Ok::<_, String>((messages, core.nats.subscribe(name.nobody(&core.me.node, "*")).await?))
+    };
+    let (mut messages, mut nobody) = match subscribed.await {
+        Ok(subscribed) => subscribed,
+        Err(error) => return tracing::error!("messages of other nodes cannot be heard: {error}"),
+    };
     let mut assembly = Assembly::default();
-    while let Some(Received { subject, payload, is_nobody }) = heard.next().await {
-        if is_nobody {
-            let what = subject.rsplit('.').next().unwrap_or_default();
-            match what.strip_prefix(GONE).and_then(NodeId::parse) {
-                Some(node) => core.open.lose(&node),
-                None => core.open.hear_nobody(what),
+    let mut is_ending = false;
+    loop {
+        let heard = tokio::select! {
+            heard = messages.next() => heard,
+            heard = nobody.next() => heard,
+            () = left.cancelled(), if !is_ending => {
+                is_ending = true;
+                messages.end().await;
+                continue;
             }
+        };
+        let Some(Received { subject, payload, is_nobody }) = heard else { return };
+        if is_nobody {
+            core.open.hear_nobody(subject.rsplit('.').next().unwrap_or_default());
             continue;
         }
         match assembly.add(&payload) {
-            Ok(Some((from, message))) => handle_message(&core, from, message),
+            Ok(Some((from, message))) => handle_message(core, from, message),
             Ok(None) => {}
             Err(why) => tracing::debug!("a message in the cluster was left alone: {why}"),
         }
     }
 }
 
-fn handle_message(core: &Arc<Core>, from: NodeId, message: NodeMessage) {
+fn handle_message(core: &Arc<Core>, from: Owner, message: NodeMessage) {
     let NodeMessage { call, body } = message;
     match body {
         MessageBody::Call(forwarded) => handle_call(core, from, call, forwarded),
@@ -125,10 +136,15 @@ fn handle_message(core: &Arc<Core>, from: NodeId, message: NodeMessage) {
         MessageBody::Answers { question, answers } => core.served.answer(&from, call, question, answers),
         MessageBody::Evict { device, fence } => {
             if let (Some(device), Some(fence)) = (parse_hash(&device), fence.fence()) {
-                core.with(|members, now| members.presence.handle_evict(now, device, fence, from));
+                core.with(|members, now| members.presence.handle_evict(now, device, fence, from.node));
             }
         }
         MessageBody::Lease(wish) => crate::leases::handle_wish(core, from, call, wish),
+        MessageBody::Check if core.served.has(&from, &call) => {}
+        MessageBody::Check => answer(core, from, call, MessageBody::Unknown),
+        MessageBody::Stopped { connected_ms } => {
+            core.open.hear_stopped(&from, Duration::from_millis(connected_ms));
+        }
         answer => core.open.hear(&from, &call, answer),
     }
 }
@@ -147,7 +163,7 @@ async fn keep_up(core: Arc<Core>, mut asked: mpsc::UnboundedReceiver<Output<Card
             Ok(()) => pause = RETRY_FIRST,
             Err(why) => {
                 tracing::warn!("the cluster's store cannot be used; it is tried again: {why}");
-                tokio::time::sleep(pause).await;
+                tokio::time::sleep(jittered(pause)).await;
                 pause = (pause * 2).min(RETRY_MOST);
             }
         }
@@ -176,12 +192,12 @@ async fn use_store(core: &Arc<Core>, asked: &mut mpsc::UnboundedReceiver<Output<
     let mut told = None;
     let store = store_id([&buckets.nodes, &buckets.sets].into_iter().chain(&buckets.devices));
     core.with(|members, now| members.presence.handle_store(now, store));
+    let mut writing = pin!(core.shared.write_all(&buckets.shared));
     loop {
         let facts = core.facts();
         if told.as_ref() != Some(&facts) {
             told = Some(facts.clone());
-            let shared = core.shared.clone();
-            tokio::spawn(async move { shared.tell_facts(facts).await });
+            core.shared.tell_facts(facts);
         }
         let due = core.due.notified();
         let next = core.next_time();
@@ -201,6 +217,7 @@ async fn use_store(core: &Arc<Core>, asked: &mut mpsc::UnboundedReceiver<Output<
                 }
             }
             Some(output) = asked.recv() => ask(core, &buckets, output),
+            () = &mut writing => {}
             watched = watches.next() => match watched {
                 Some((Source::Shared, Ok(Watched::Change { key, value, .. }))) => core.handle_shared(&key, &value),
                 Some((Source::Shared, Ok(Watched::Synced))) => {
@@ -252,10 +269,10 @@ fn ask(core: &Arc<Core>, buckets: &Arc<Buckets>, output: Output<Card>) {
                 };
                 core.with(|members, now| members.presence.handle_read(now, ticket, answer));
             }
-            Output::Evict { node, device, fence } => {
+            Output::Evict { run, device, fence } => {
                 let body = MessageBody::Evict { device: device.to_string(), fence: FenceForm::of(fence) };
                 // The watch brings the same, later.
-                let _ = core.send(&node, &NodeMessage { call: String::new(), body }, None).await;
+                let _ = core.send(&run, &NodeMessage { call: String::new(), body }, None).await;
             }
             Output::Event(_) => {}
         }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use sinew_gateway::{FarLeases, LeaseView, OwnLease, Principal, Reservation, Role};
-use sinew_presence::{NodeId, Route};
+use sinew_presence::{Owner, Route};
 use sinew_tool::{BoxFuture, CallOrigin, DeviceId, DeviceKey, ErrorKind, ToolError};
 
 use crate::core::Core;
@@ -91,7 +91,7 @@ impl NodeLeases {
     ) -> Result<LeaseGrant, ToolError> {
         let core = self.core.upgrade().ok_or_else(|| away("this gateway is stopping"))?;
         let hash = hash_of(device);
-        let (Route::At(node, _), _) = core.route(hash) else { return Err(away("it just moved; try again")) };
+        let (Route::At(run, _), _) = core.route(hash) else { return Err(away("it just moved; try again")) };
         if !core.nats.connected().borrow().is_now {
             return Err(away("this gateway cannot reach the cluster's NATS"));
         }
@@ -107,30 +107,32 @@ impl NodeLeases {
             lease: None,
             trace: None,
         };
-        let mut open = core.open.begin(&core, &node);
+        let mut open = core.open.begin(&core, &run);
         // Dropping it asks for nothing: a wish ends by itself.
         open.is_over = true;
         let nobody = core.settings.name.nobody(&core.me.node, &open.id);
         let body = MessageBody::Lease(Box::new(LeaseWish { device: hash.to_string(), who, what }));
         let message = NodeMessage { call: open.id.clone(), body };
         let unsent = |why: String| away(&format!("the wish could not be sent: {why}"));
-        core.send(&node, &message, Some(&nobody)).await.map_err(unsent)?;
+        core.send(&run, &message, Some(&nobody)).await.map_err(unsent)?;
         let heard = async {
             loop {
                 match open.heard.recv().await {
                     Some(Heard::Body(MessageBody::LeaseDone(done))) => return done,
                     Some(Heard::Body(_)) => {}
-                    Some(Heard::Nobody | Heard::Lost) | None => return Err(away("its node is gone; try again")),
+                    Some(Heard::Nobody | Heard::Stopped { .. }) | None => {
+                        return Err(away("its node is gone; try again"));
+                    }
                 }
             }
         };
-        let late = || Err(away(&format!("the node {node} does not answer; a lease that it gave ends by itself")));
+        let late = || Err(away(&format!("the node {} does not answer; a lease that it gave ends by itself", run.node)));
         tokio::time::timeout(wait + PATIENCE, heard).await.unwrap_or_else(|_| late())
     }
 }
 
 /// What another node wishes of a device of this one.
-pub(crate) fn handle_wish(core: &Arc<Core>, from: NodeId, id: String, wish: Box<LeaseWish>) {
+pub(crate) fn handle_wish(core: &Arc<Core>, from: Owner, id: String, wish: Box<LeaseWish>) {
     let core = core.clone();
     tokio::spawn(async move {
         let done = grant(&core, *wish).await;

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
-use sinew_presence::{Fence, NodeId, Revision, StoreId};
+use sinew_presence::{Fence, NodeId, Owner, Revision, StoreId};
 use sinew_tool::wire_form::CallForm;
 use sinew_tool::{Answer, CallOrigin, LogLevel, Outcome, Question, ToolError, Value};
 
-use crate::records::VERSION;
+use crate::records::{VERSION, boot_text, parse_boot};
 
 /// Half of what a server takes by default.
 const PART_BYTES: usize = 512 << 10;
@@ -46,8 +46,8 @@ pub(crate) enum MessageBody {
         device: String,
         fence: FenceForm,
     },
-    /// Only to learn whether anybody listens.
-    Ping,
+    /// Asks whether a call still runs.
+    Check,
     /// Reserve a device of the receiver, give it back, or take it away.
     Lease(Box<LeaseWish>),
 
@@ -68,6 +68,13 @@ pub(crate) enum MessageBody {
     TurnCame,
     /// The call was not run: the device is not held under its fence.
     Refused,
+    /// The answer to a check: the call does not run here, and its answer, if there was one, came before.
+    Unknown,
+    /// The last message of a node that stops. It answered every call that it took, and reads no further ones; what was
+    /// sent to it and has no answer was not run. That holds for the time in which nothing it said can have been lost.
+    Stopped {
+        connected_ms: u64,
+    },
     End(Result<Outcome, ToolError>),
     /// The answer to a wish.
     LeaseDone(Result<LeaseGrant, ToolError>),
@@ -148,18 +155,21 @@ impl FenceForm {
 struct PacketHead {
     v: u32,
     from: String,
-    /// Distinguishes the messages of a node.
+    /// Which run of the sender.
+    boot: String,
+    /// Distinguishes the messages of a run.
     id: String,
     part: usize,
     parts: usize,
 }
 
 /// Cuts a message into packets. `None` where it is too long.
-pub(crate) fn packets(from: &NodeId, id: &str, message: &NodeMessage) -> Option<Vec<Bytes>> {
+pub(crate) fn packets(from: &Owner, id: &str, message: &NodeMessage) -> Option<Vec<Bytes>> {
     let text = serde_json::to_vec(message).ok().filter(|text| text.len() <= MAX_MESSAGE)?;
     let parts = text.len().div_ceil(PART_BYTES);
     let packet = |(part, piece): (usize, &[u8])| {
-        let head = PacketHead { v: VERSION, from: from.to_string(), id: id.to_owned(), part, parts };
+        let (node, boot) = (from.node.to_string(), boot_text(from.boot));
+        let head = PacketHead { v: VERSION, from: node, boot, id: id.to_owned(), part, parts };
         let head = serde_json::to_vec(&head).ok()?;
         let mut packet = BytesMut::with_capacity(head.len() + 1 + piece.len());
         packet.put_slice(&head);
@@ -173,9 +183,9 @@ pub(crate) fn packets(from: &NodeId, id: &str, message: &NodeMessage) -> Option<
 /// Puts packets together again.
 #[derive(Default)]
 pub(crate) struct Assembly {
-    unfinished: HashMap<(NodeId, String), Unfinished>,
+    unfinished: HashMap<(Owner, String), Unfinished>,
     /// Oldest first.
-    order: VecDeque<(NodeId, String)>,
+    order: VecDeque<(Owner, String)>,
     bytes: usize,
 }
 
@@ -187,13 +197,14 @@ struct Unfinished {
 
 impl Assembly {
     /// The message that this packet completes, and who sent it. An error is a packet that no node of this version sends.
-    pub(crate) fn add(&mut self, packet: &[u8]) -> Result<Option<(NodeId, NodeMessage)>, &'static str> {
+    pub(crate) fn add(&mut self, packet: &[u8]) -> Result<Option<(Owner, NodeMessage)>, &'static str> {
         let end = packet.iter().take(MAX_HEAD).position(|byte| *byte == b'\n').ok_or("it has no head")?;
         let head: PacketHead = serde_json::from_slice(&packet[..end]).map_err(|_| "its head cannot be read")?;
         if head.v != VERSION {
             return Err("it has another version");
         }
-        let from = NodeId::parse(&head.from).ok_or("its sender has no valid name")?;
+        let sender = NodeId::parse(&head.from).zip(parse_boot(&head.boot));
+        let from = sender.map(|(node, boot)| Owner { node, boot }).ok_or("its sender has no valid name")?;
         let piece = &packet[end + 1..];
         if head.parts == 0 || head.parts > MAX_MESSAGE.div_ceil(PART_BYTES) || piece.len() > PART_BYTES {
             return Err("it is too long");
@@ -229,7 +240,7 @@ impl Assembly {
         Ok(None)
     }
 
-    fn forget(&mut self, key: &(NodeId, String)) {
+    fn forget(&mut self, key: &(Owner, String)) {
         if let Some(unfinished) = self.unfinished.remove(key) {
             self.bytes -= unfinished.text.len();
             self.order.retain(|other| other != key);
@@ -243,12 +254,13 @@ fn read(text: &[u8]) -> Result<NodeMessage, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use sinew_presence::Boot;
     use sinew_tool::{Content, ErrorKind};
 
     use super::*;
 
-    fn node() -> NodeId {
-        NodeId::parse("a").unwrap()
+    fn node() -> Owner {
+        Owner { node: NodeId::parse("a").unwrap(), boot: Boot(7) }
     }
 
     fn message(body: MessageBody) -> NodeMessage {
@@ -285,13 +297,15 @@ mod tests {
             &b""[..],
             b"{}\n",
             b"no head",
-            br#"{"v":9,"from":"a","id":"1","part":0,"parts":1}
+            br#"{"v":9,"from":"a","boot":"7","id":"1","part":0,"parts":1}
 {}"#,
-            br#"{"v":1,"from":"A B","id":"1","part":0,"parts":1}
+            br#"{"v":1,"from":"A B","boot":"7","id":"1","part":0,"parts":1}
 {}"#,
-            br#"{"v":1,"from":"a","id":"1","part":0,"parts":1}
+            br#"{"v":1,"from":"a","boot":"x","id":"1","part":0,"parts":1}
+{"call":"1","body":"refused"}"#,
+            br#"{"v":1,"from":"a","boot":"7","id":"1","part":0,"parts":1}
 {"call":"1","body":"reboot"}"#,
-            br#"{"v":1,"from":"a","id":"1","part":0,"parts":99999999}
+            br#"{"v":1,"from":"a","boot":"7","id":"1","part":0,"parts":99999999}
 {}"#,
         ] {
             assert!(assembly.add(wrong).is_err(), "{}", String::from_utf8_lossy(wrong));

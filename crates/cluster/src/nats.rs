@@ -9,12 +9,13 @@ use std::time::Duration;
 use async_nats::jetstream::kv::{Operation, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectOptions, Event, StatusCode};
+use async_nats::{Client, ConnectOptions, Event, StatusCode, Subscriber};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use sha2::{Digest as _, Sha256};
 use sinew_presence::{Revision, StoreId, WriteAnswer};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::settings::ClusterSettings;
 
@@ -40,6 +41,15 @@ pub(crate) struct Nats {
 pub(crate) struct Connected {
     pub(crate) times: u64,
     pub(crate) is_now: bool,
+    /// Since when no message can have been lost.
+    pub(crate) whole_since: Option<Instant>,
+}
+
+impl Connected {
+    /// How long no message can have been lost.
+    pub(crate) fn whole_for(&self) -> Duration {
+        self.whole_since.filter(|_| self.is_now).map(|since| since.elapsed()).unwrap_or_default()
+    }
 }
 
 /// A message of another node.
@@ -96,13 +106,9 @@ impl Nats {
         published.map_err(|error| error.to_string())
     }
 
-    pub(crate) async fn subscribe(&self, subject: String) -> Result<impl Stream<Item = Received> + use<>, String> {
+    pub(crate) async fn subscribe(&self, subject: String) -> Result<Subscription, String> {
         let messages = self.client.subscribe(subject).await.map_err(|error| error.to_string())?;
-        Ok(messages.map(|message| Received {
-            subject: message.subject.to_string(),
-            payload: message.payload,
-            is_nobody: message.status == Some(StatusCode::NO_RESPONDERS),
-        }))
+        Ok(Subscription { messages })
     }
 
     /// Waits until everything that was published is on its way.
@@ -134,30 +140,57 @@ impl Nats {
 
 fn delay(attempts: usize) -> Duration {
     let base = Duration::from_millis(100) * u32::try_from(attempts.min(50)).unwrap_or(50);
-    let chance = f64::from(random_byte()) / 255.0;
-    base.min(RECONNECT_MOST).mul_f64(0.5 + chance / 2.0)
+    jittered(base.min(RECONNECT_MOST))
 }
 
-fn random_byte() -> u8 {
+/// From half of a pause to the whole, so that nodes do not all come at once.
+pub(crate) fn jittered(pause: Duration) -> Duration {
     let mut byte = [0];
     let _ = getrandom::fill(&mut byte);
-    byte[0]
+    pause.mul_f64(0.5 + f64::from(byte[0]) / 510.0)
 }
 
 fn note(connected: &watch::Sender<Connected>, address: &str, event: &Event) {
     match event {
         Event::Connected => {
             tracing::info!(nats = address, "connected to the cluster's NATS");
-            connected.send_modify(|connected| *connected = Connected { times: connected.times + 1, is_now: true });
+            connected.send_modify(|connected| {
+                let whole_since = Some(Instant::now());
+                *connected = Connected { times: connected.times + 1, is_now: true, whole_since };
+            });
         }
         Event::Disconnected | Event::Closed => {
             tracing::warn!(nats = address, "the connection to the cluster's NATS is gone; it is tried again");
             connected.send_modify(|connected| connected.is_now = false);
         }
-        Event::SlowConsumer(_) => tracing::warn!("messages of other nodes were dropped: this node does not keep up"),
+        Event::SlowConsumer(_) => {
+            tracing::warn!("messages of other nodes were dropped: this node does not keep up");
+            connected.send_modify(|connected| connected.whole_since = Some(Instant::now()));
+        }
         Event::ServerError(error) => tracing::warn!(nats = address, "NATS reports an error: {error}"),
         Event::ClientError(error) => tracing::debug!(nats = address, "{error}"),
         Event::LameDuckMode | Event::Draining => {}
+    }
+}
+
+/// Messages to one subject.
+pub(crate) struct Subscription {
+    messages: Subscriber,
+}
+
+impl Subscription {
+    pub(crate) async fn next(&mut self) -> Option<Received> {
+        self.messages.next().await.map(|message| Received {
+            subject: message.subject.to_string(),
+            payload: message.payload,
+            is_nobody: message.status == Some(StatusCode::NO_RESPONDERS),
+        })
+    }
+
+    /// Ends it: what is published after this, the server gives to nobody. What came already can still be read; what is on
+    /// its way is lost.
+    pub(crate) async fn end(&mut self) {
+        let _ = self.messages.unsubscribe().await;
     }
 }
 
@@ -235,7 +268,7 @@ impl Bucket {
                     }
                 };
                 let entry = tokio::select! {
-                    entry = watch.next() => entry?,
+                    entry = watch.next() => entry,
                     () = look => match bucket.is_empty().await {
                         Ok(false) => continue,
                         Ok(true) => {
@@ -246,8 +279,9 @@ impl Bucket {
                     },
                 };
                 let item = match entry {
-                    Err(error) => Err(error.to_string()),
-                    Ok(entry) => {
+                    None => Err(format!("the watch of the bucket `{}` ended", bucket.store.name)),
+                    Some(Err(error)) => Err(error.to_string()),
+                    Some(Ok(entry)) => {
                         if entry.delta == 0 && !is_synced {
                             is_synced = true;
                             waiting.push(Watched::Synced);

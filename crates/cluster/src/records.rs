@@ -93,8 +93,15 @@ pub(crate) fn parse_hash(text: &str) -> Option<DeviceHash> {
     Some(DeviceHash(hash))
 }
 
+pub(crate) fn boot_text(boot: Boot) -> String {
+    format!("{:016x}", boot.0)
+}
+
+pub(crate) fn parse_boot(text: &str) -> Option<Boot> {
+    u64::from_str_radix(text, 16).ok().map(Boot)
+}
+
 pub(crate) fn text_of(record: &Record<Card>) -> Option<String> {
-    let boot_text = |boot: Boot| format!("{:016x}", boot.0);
     let term_text = |term: Term| format!("{:x}", term.0);
     match record {
         Record::Lease { boot, term } => {
@@ -116,7 +123,6 @@ pub(crate) fn text_of(record: &Record<Card>) -> Option<String> {
 
 /// Reads a record; `None` for one of another version, or none of ours.
 pub(crate) fn parse_record(key: &Key, text: &[u8]) -> Option<Record<Card>> {
-    let parse_boot = |text: &str| u64::from_str_radix(text, 16).ok().map(Boot);
     let parse_term = |text: &str| u64::from_str_radix(text, 16).ok().map(Revision);
     if text.len() > MAX_RECORD {
         return None;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use sinew_presence::{CallAnswer, DeviceHash, Forward, NextHop, NodeId, Route};
+use sinew_presence::{CallAnswer, DeviceHash, Forward, NextHop, NodeId, Owner, Route};
 use sinew_tool::wire_form::CallForm;
 use sinew_tool::{BoxFuture, Call, CallOrigin, Device, DeviceInfo, ErrorKind, Outcome, ToolError, Toolset};
 use tokio::sync::mpsc;
@@ -19,6 +19,9 @@ use crate::serve::DOOR;
 /// How long a device that no node holds, or whose node is gone, may take to connect to another node. Calls wait so long: a
 /// board whose node stops dials again within a second or two.
 pub(crate) const RETURN_TIME: Duration = Duration::from_secs(5);
+
+/// How often a node is asked whether a call that it took still runs.
+const CHECK_EVERY: Duration = Duration::from_secs(5);
 
 /// Shows a device of another node as a device of this one.
 pub(crate) struct RemoteDevice {
@@ -76,10 +79,10 @@ async fn forward(
     let mut left = None;
     loop {
         let until = ends.min(Instant::now() + RETURN_TIME);
-        let (node, fence) = loop {
+        let (run, fence) = loop {
             routes.mark_unchanged();
             match core.route(hash) {
-                (Route::At(node, fence), _) if left != Some((node.clone(), fence)) => break (node, fence),
+                (Route::At(run, fence), _) if left != Some((run.clone(), fence)) => break (run, fence),
                 // It came here meanwhile, as it was.
                 (Route::Here, Some(device)) if device.tools().digest() == tools.digest() => {
                     return device.call(call).await;
@@ -105,12 +108,12 @@ async fn forward(
             repeats_calls: call.caller.repeats_calls(),
             is_urgent: call.caller.is_urgent(),
         };
-        let (answer, result) = exchange(core, &node, forwarded, &call).await?;
+        let (answer, result) = exchange(core, &run, forwarded, &call).await?;
         match forward.handle_answer(answer) {
-            NextHop::Done => return result.unwrap_or_else(|| Err(lost(&node))),
-            NextHop::MayHaveHappened => return Err(lost(&node)),
+            NextHop::Done => return result.unwrap_or_else(|| Err(lost(&run.node))),
+            NextHop::MayHaveHappened => return Err(lost(&run.node)),
             NextHop::GiveUp => return Err(away("it moves between nodes; try again")),
-            NextHop::RouteAgain => left = Some((node, fence)),
+            NextHop::RouteAgain => left = Some((run, fence)),
         }
     }
 }
@@ -118,40 +121,52 @@ async fn forward(
 /// Sends a call to a node and waits for what comes back. An error is a call that could not be sent.
 async fn exchange(
     core: &Arc<Core>,
-    node: &NodeId,
+    run: &Owner,
     forwarded: ForwardedCall,
     call: &Call,
 ) -> Result<(CallAnswer, Option<Result<Outcome, ToolError>>), ToolError> {
-    let mut open = core.open.begin(core, node);
+    let mut open = core.open.begin(core, run);
     let nobody = core.settings.name.nobody(&core.me.node, &open.id);
     let message = NodeMessage { call: open.id.clone(), body: MessageBody::Call(Box::new(forwarded)) };
-    core.send(node, &message, Some(&nobody)).await.map_err(|why| {
-        let message = format!("the call could not be sent to the node {node}: {why}");
+    core.send(run, &message, Some(&nobody)).await.map_err(|why| {
+        let message = format!("the call could not be sent to the node {}: {why}", run.node);
         ToolError::new(ErrorKind::TooLarge, message)
     })?;
     drop(message);
     let mut asked = FuturesUnordered::new();
+    let mut checks = tokio::time::interval_at(Instant::now() + CHECK_EVERY, CHECK_EVERY);
+    let mut is_checked = false;
     loop {
         let heard = tokio::select! {
             heard = open.heard.recv() => heard,
             Some((question, answers)) = asked.next() => {
                 let message = NodeMessage { call: open.id.clone(), body: MessageBody::Answers { question, answers } };
-                if let Err(why) = core.send(node, &message, None).await {
-                    tracing::debug!(%node, "an answer was not sent: {why}");
+                if let Err(why) = core.send(run, &message, None).await {
+                    tracing::debug!(node = %run.node, "an answer was not sent: {why}");
                 }
+                continue;
+            }
+            _ = checks.tick() => {
+                is_checked = true;
+                let check = NodeMessage { call: open.id.clone(), body: MessageBody::Check };
+                let _ = core.send(run, &check, Some(&nobody)).await;
                 continue;
             }
         };
         let body = match heard {
             Some(Heard::Body(body)) => body,
+            // Of the call, or of a check after it: then the call may have been taken.
             Some(Heard::Nobody) => {
                 open.is_over = true;
-                return Ok((CallAnswer::NoResponder, None));
+                return Ok((if is_checked { CallAnswer::Lost } else { CallAnswer::NoResponder }, None));
             }
-            Some(Heard::Lost) | None => {
+            Some(Heard::Stopped { answered_all_for }) => {
                 open.is_over = true;
-                return Ok((CallAnswer::Lost, None));
+                let age = open.begun.elapsed();
+                let is_unread = age < answered_all_for && age < core.nats.connected().borrow().whole_for();
+                return Ok((if is_unread { CallAnswer::Refused } else { CallAnswer::Lost }, None));
             }
+            None => return Ok((CallAnswer::Lost, None)),
         };
         match body {
             MessageBody::Progress { progress, total, message } => {
@@ -168,6 +183,10 @@ async fn exchange(
                 open.is_over = true;
                 return Ok((CallAnswer::Refused, None));
             }
+            MessageBody::Unknown => {
+                open.is_over = true;
+                return Ok((CallAnswer::Lost, None));
+            }
             MessageBody::End(result) => {
                 open.is_over = true;
                 return Ok((CallAnswer::Ended, Some(result)));
@@ -179,7 +198,8 @@ async fn exchange(
             | MessageBody::Evict { .. }
             | MessageBody::Lease(_)
             | MessageBody::LeaseDone(_)
-            | MessageBody::Ping => {}
+            | MessageBody::Check
+            | MessageBody::Stopped { .. } => {}
         }
     }
 }
@@ -202,38 +222,42 @@ fn lost(node: &NodeId) -> ToolError {
 /// Calls to other nodes that are not answered.
 #[derive(Default)]
 pub(crate) struct OpenCalls {
-    open: Mutex<HashMap<String, (NodeId, mpsc::UnboundedSender<Heard>)>>,
+    open: Mutex<HashMap<String, (Owner, mpsc::UnboundedSender<Heard>)>>,
     next: std::sync::atomic::AtomicU64,
 }
 
 pub(crate) enum Heard {
     Body(MessageBody),
     Nobody,
-    Lost,
+    /// The run stopped; whatever began within this time and has no answer was not read.
+    Stopped {
+        answered_all_for: Duration,
+    },
 }
 
 /// One of them. Dropping it before it is over cancels the call.
 pub(crate) struct OpenCall {
     core: Arc<Core>,
-    node: NodeId,
+    run: Owner,
+    begun: Instant,
     pub(crate) id: String,
     pub(crate) heard: mpsc::UnboundedReceiver<Heard>,
     pub(crate) is_over: bool,
 }
 
 impl OpenCalls {
-    pub(crate) fn begin(&self, core: &Arc<Core>, node: &NodeId) -> OpenCall {
+    pub(crate) fn begin(&self, core: &Arc<Core>, run: &Owner) -> OpenCall {
         let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let id = format!("{:016x}-{number:x}", core.me.boot.0);
         let (sender, heard) = mpsc::unbounded_channel();
-        lock(&self.open).insert(id.clone(), (node.clone(), sender));
-        OpenCall { core: core.clone(), node: node.clone(), id, heard, is_over: false }
+        lock(&self.open).insert(id.clone(), (run.clone(), sender));
+        OpenCall { core: core.clone(), run: run.clone(), begun: Instant::now(), id, heard, is_over: false }
     }
 
-    /// Something about a call from the node that it was sent to. What is about no open call is late, or not ours.
-    pub(crate) fn hear(&self, from: &NodeId, call: &str, body: MessageBody) {
-        if let Some((node, sender)) = lock(&self.open).get(call)
-            && node == from
+    /// Something about a call from the run that it was sent to. What is about no open call is late, or not ours.
+    pub(crate) fn hear(&self, from: &Owner, call: &str, body: MessageBody) {
+        if let Some((run, sender)) = lock(&self.open).get(call)
+            && run == from
         {
             let _ = sender.send(Heard::Body(body));
         }
@@ -246,10 +270,10 @@ impl OpenCalls {
         }
     }
 
-    /// Nobody listens at a node any more, and with it all answers are gone.
-    pub(crate) fn lose(&self, node: &NodeId) {
-        for (_, sender) in lock(&self.open).values().filter(|(other, _)| other == node) {
-            let _ = sender.send(Heard::Lost);
+    /// A run says its last.
+    pub(crate) fn hear_stopped(&self, from: &Owner, answered_all_for: Duration) {
+        for (_, sender) in lock(&self.open).values().filter(|(run, _)| run == from) {
+            let _ = sender.send(Heard::Stopped { answered_all_for });
         }
     }
 
@@ -264,9 +288,9 @@ impl Drop for OpenCall {
         if let Ok(runtime) = tokio::runtime::Handle::try_current()
             && !self.is_over
         {
-            let (core, node, call) = (self.core.clone(), self.node.clone(), std::mem::take(&mut self.id));
+            let (core, run, call) = (self.core.clone(), self.run.clone(), std::mem::take(&mut self.id));
             runtime.spawn(async move {
-                let _ = core.send(&node, &NodeMessage { call, body: MessageBody::Cancel }, None).await;
+                let _ = core.send(&run, &NodeMessage { call, body: MessageBody::Cancel }, None).await;
             });
         }
     }

@@ -1,4 +1,7 @@
 //! Calls that come from other nodes, for devices of this one.
+//!
+//! A run of a node answers every call that it takes, and then says that it stopped: what it did not answer, it did not
+//! read, and the caller sends that elsewhere.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use sinew_gateway::{Principal, Request, Role, Shape};
 use sinew_policy::CallerKind;
-use sinew_presence::NodeId;
+use sinew_presence::Owner;
 use sinew_tool::{Answer, BoxFuture, CallOrigin, Caller, ErrorKind, LogLevel, Question, ToolError, Value};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -27,8 +30,10 @@ const KEPT_PLACES: usize = 32;
 /// Calls from other nodes that are under way, by node and id.
 #[derive(Default)]
 pub(crate) struct ServedCalls {
-    open: Mutex<HashMap<(NodeId, String), ServedCall>>,
+    open: Mutex<HashMap<(Owner, String), ServedCall>>,
     is_empty: Notify,
+    /// The node stops, and waits no longer for them.
+    cut_off: CancellationToken,
     /// The store has the last record of this node.
     pub(crate) farewell: Notify,
 }
@@ -54,15 +59,24 @@ impl ServedCalls {
         }
     }
 
+    /// Ends those that still run.
+    pub(crate) fn cut_off(&self) {
+        self.cut_off.cancel();
+    }
+
+    pub(crate) fn has(&self, from: &Owner, call: &str) -> bool {
+        lock(&self.open).contains_key(&(from.clone(), call.to_owned()))
+    }
+
     /// The caller gave a call up.
-    pub(crate) fn cancel(&self, from: &NodeId, call: String) {
+    pub(crate) fn cancel(&self, from: &Owner, call: String) {
         if let Some(served) = lock(&self.open).get(&(from.clone(), call)) {
             served.end.cancel();
         }
     }
 
     /// The answers to a question of a device.
-    pub(crate) fn answer(&self, from: &NodeId, call: String, question: u64, answers: Answers) {
+    pub(crate) fn answer(&self, from: &Owner, call: String, question: u64, answers: Answers) {
         let caller = lock(&self.open).get(&(from.clone(), call)).map(|served| served.caller.clone());
         if let Some(asked) = caller.and_then(|caller| lock(&caller.asked).remove(&question)) {
             let _ = asked.send(answers);
@@ -70,7 +84,7 @@ impl ServedCalls {
     }
 
     /// `None` where the call runs already, or too many do.
-    fn begin(&self, key: (NodeId, String), served: ServedCall) -> Option<()> {
+    fn begin(&self, key: (Owner, String), served: ServedCall) -> Option<()> {
         let mut open = lock(&self.open);
         if open.len() >= MAX_CALLS || open.contains_key(&key) {
             return None;
@@ -79,7 +93,7 @@ impl ServedCalls {
         Some(())
     }
 
-    fn end(&self, key: &(NodeId, String)) {
+    fn end(&self, key: &(Owner, String)) {
         let mut open = lock(&self.open);
         open.remove(key);
         if open.is_empty() {
@@ -89,7 +103,7 @@ impl ServedCalls {
 }
 
 /// Takes a call, or refuses it before anything is done.
-pub(crate) fn handle_call(core: &Arc<Core>, from: NodeId, id: String, call: Box<ForwardedCall>) {
+pub(crate) fn handle_call(core: &Arc<Core>, from: Owner, id: String, call: Box<ForwardedCall>) {
     let accepted = parse_hash(&call.device).zip(call.fence.fence()).filter(|(device, fence)| {
         !core.is_over() && core.with(|members, now| members.presence.accept(now, *device, *fence)).is_ok()
     });
@@ -132,6 +146,7 @@ pub(crate) fn handle_call(core: &Arc<Core>, from: NodeId, id: String, call: Box<
             tokio::select! {
                 biased;
                 () = end.cancelled() => return,
+                () = core.served.cut_off.cancelled() => break Err(cut_off()),
                 Some(report) = reported.recv() => send(&core, &from, &id, report).await,
                 result = &mut running => break result,
             }
@@ -143,10 +158,16 @@ pub(crate) fn handle_call(core: &Arc<Core>, from: NodeId, id: String, call: Box<
     });
 }
 
+fn cut_off() -> ToolError {
+    let message = "the node that has the device stopped before the call ended; the call may still have had its effect, so \
+                   check the device before you retry";
+    ToolError::new(ErrorKind::DeviceLost, message)
+}
+
 /// Ends a served call, also where its task panics.
 struct Ending {
     core: Arc<Core>,
-    key: (NodeId, String),
+    key: (Owner, String),
 }
 
 impl Drop for Ending {
@@ -155,17 +176,18 @@ impl Drop for Ending {
     }
 }
 
-pub(crate) fn answer(core: &Arc<Core>, to: NodeId, call: String, body: MessageBody) {
+pub(crate) fn answer(core: &Arc<Core>, to: Owner, call: String, body: MessageBody) {
     let core = core.clone();
     tokio::spawn(async move { send(&core, &to, &call, body).await });
 }
 
-async fn send(core: &Core, to: &NodeId, call: &str, body: MessageBody) {
+async fn send(core: &Core, to: &Owner, call: &str, body: MessageBody) {
     let mut message = NodeMessage { call: call.to_owned(), body };
     let Err(why) = core.send(to, &message, None).await else { return };
-    tracing::warn!(node = %to, "an answer could not be sent: {why}");
+    tracing::warn!(node = %to.node, "an answer could not be sent: {why}");
     if let MessageBody::End(Ok(_)) = message.body {
-        let text = format!("the answer could not be sent to the node {to}: {why}; the call may have had its effect");
+        let text =
+            format!("the answer could not be sent to the node {}: {why}; the call may have had its effect", to.node);
         message.body = MessageBody::End(Err(ToolError::new(ErrorKind::TooLarge, text)));
         let _ = core.send(to, &message, None).await;
     }

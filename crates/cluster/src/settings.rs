@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use sinew_presence::{NodeId, Timing};
+use sinew_presence::{NodeId, Owner, Timing};
+
+use crate::records::boot_text;
 
 /// The settings of one node.
 #[derive(Clone, Debug)]
@@ -42,9 +44,10 @@ impl ClusterName {
         self.0.as_str()
     }
 
-    /// Where a node hears from others.
-    pub(crate) fn subject(&self, node: &NodeId) -> String {
-        format!("sinew.{}.node.{node}", self.as_str())
+    /// Where a run of a node hears from others. What was meant for an earlier run, or for another gateway of its name,
+    /// does not come to it.
+    pub(crate) fn subject(&self, run: &Owner) -> String {
+        format!("sinew.{}.node.{}.{}", self.as_str(), run.node, boot_text(run.boot))
     }
 
     /// Where a node hears that nobody listens.

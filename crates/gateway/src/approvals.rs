@@ -1,12 +1,12 @@
 //! Boards that wait for approval, and the tokens of those that were approved.
 //!
 //! A board that nobody approved waits here under a code of six digits. One that was approved gets a
-//! token of its own, the same each time it asks: it is made from a key of this gateway, the board's
+//! token of its own, the same each time it asks: it is made from a key of the gateway that approved it, the board's
 //! hardware id and the board's own secret, so only its hash is kept, and knowing the hardware id
 //! is not enough to get it. A revoked token is not made again; the board waits for approval again.
 
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use crate::gateway::Gateway;
 use crate::registry::now;
 use crate::settings::Settings;
+use crate::shared::BoardKeys;
 use crate::tokens::Tokens;
 
 /// A waiting board asks every few seconds; one that has not asked for so long may lose its place.
@@ -42,7 +43,7 @@ pub struct PendingBoard {
 }
 
 pub(crate) struct ApprovalQueue {
-    key: String,
+    keys: Arc<dyn BoardKeys>,
     limits: QueueLimits,
     waiting: Mutex<Vec<QueuedBoard>>,
     changes: watch::Sender<()>,
@@ -62,26 +63,26 @@ struct QueuedBoard {
     seen: Instant,
 }
 
+/// The token of a board, under the id of its row.
+fn token(key: &str, id: &str, hardware_id: &str, secret: &str) -> Result<String, ToolError> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key.as_bytes())
+        .map_err(|error| ToolError::new(ErrorKind::Internal, error.to_string()))?;
+    for part in [id, hardware_id, secret] {
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part.as_bytes());
+    }
+    let digits = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    Ok(format!("snw_{digits}"))
+}
+
 impl ApprovalQueue {
-    pub(crate) fn new(key: String, settings: &Settings) -> ApprovalQueue {
+    pub(crate) fn new(keys: Arc<dyn BoardKeys>, settings: &Settings) -> ApprovalQueue {
         let limits = QueueLimits {
             total: settings.pending_boards,
             per_network: settings.pending_boards_per_address,
             time: settings.pending_board_time,
         };
-        ApprovalQueue { key, limits, waiting: Mutex::default(), changes: watch::Sender::default() }
-    }
-
-    /// The token of a board, under the id of its row.
-    fn token(&self, id: &str, hardware_id: &str, secret: &str) -> Result<String, ToolError> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_bytes())
-            .map_err(|error| ToolError::new(ErrorKind::Internal, error.to_string()))?;
-        for part in [id, hardware_id, secret] {
-            mac.update(&(part.len() as u64).to_be_bytes());
-            mac.update(part.as_bytes());
-        }
-        let digits = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        Ok(format!("snw_{digits}"))
+        ApprovalQueue { keys, limits, waiting: Mutex::default(), changes: watch::Sender::default() }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<QueuedBoard>> {
@@ -101,7 +102,8 @@ impl ApprovalQueue {
 
     fn receive(&self, tokens: &Tokens, applicant: &Applicant) -> Enrolment {
         let Applicant { hardware_id, secret, kind, version, address } = applicant;
-        let approved = tokens.find_of(hardware_id, |id| self.token(id, hardware_id, secret).ok());
+        let find = |key: &String| tokens.find_of(hardware_id, |id| token(key, id, hardware_id, secret).ok());
+        let approved = self.keys.keys().iter().find_map(find);
         if let Some(token) = approved {
             return Enrolment::Approved { token };
         }
@@ -147,7 +149,9 @@ impl ApprovalQueue {
         };
         self.changes.send_replace(());
         let hardware_id = &entry.view.hardware_id;
-        tokens.enrol(hardware_id, |id| self.token(id, hardware_id, &entry.secret))?;
+        let keys = self.keys.keys();
+        let key = keys.first().ok_or_else(|| ToolError::new(ErrorKind::Internal, "there is no key for boards"))?;
+        tokens.enrol(hardware_id, |id| token(key, id, hardware_id, &entry.secret))?;
         Ok(entry.view)
     }
 }

@@ -31,12 +31,12 @@ use crate::principal::{Principal, Role};
 use crate::record::{Note, Recorder};
 use crate::registry::{Agreement, Registry};
 use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
-use crate::shared::{GivenMarks, NameClaim, OwnMarks, RecordKind, Shared};
+use crate::shared::{GivenMarks, NameClaim, OwnIds, OwnMarks, RecordKind, Shared};
 use crate::snapshot::{Holder, Presence, Snapshot};
 use crate::state_check::lost_board_key;
 use crate::state_guard::StateGuard;
 use crate::store::{self, AuditKey, AuditSeal, LocalEvents, LocalTokens, Store};
-use crate::tokens::{self, LocalRequestKey, Tokens};
+use crate::tokens::{self, LocalBoardKey, LocalRequestKey, Tokens};
 use crate::totals::Totals;
 use crate::validation::Validation;
 use crate::view::{AuditFilter, AuditRecord, AuditReport, DeviceChanges, DeviceView, EventPage, Shape, ToolList};
@@ -126,7 +126,6 @@ impl Gateway {
         if let Some(loss) = dir.and_then(lost_board_key) {
             tracing::warn!("{loss}");
         }
-        let approvals = ApprovalQueue::new(tokens::secret(dir, BOOTSTRAP_KEY)?, &settings);
         let events = broadcast::Sender::new(WAITING_EVENTS);
         let pins = settings.lock.clone().or_else(|| dir.map(|dir| dir.join("sinew.lock")));
         let mut pins = Pins::open(pins)?;
@@ -144,12 +143,15 @@ impl Gateway {
         let store = Arc::new(store);
         let shared = share(Shared {
             names: store.clone(),
+            ids: Arc::new(OwnIds),
             tokens: Arc::new(LocalTokens::new(store.clone(), std::mem::take(&mut loaded.tokens))),
             marks: Arc::new(OwnMarks),
             events: Arc::new(LocalEvents::new(store.clone(), events, loaded.seq, std::mem::take(&mut loaded.nths))),
             audit: store.clone(),
             request_keys: Arc::new(LocalRequestKey::open(dir)?),
+            board_keys: Arc::new(LocalBoardKey::open(dir)?),
         });
+        let approvals = ApprovalQueue::new(shared.board_keys.clone(), &settings);
         let recorder = Recorder { audit: shared.audit.clone(), key, counts: Arc::new(CallCounts::new()) };
         let registry = Arc::new(Registry::new(loaded, store.clone(), pins, &settings, &shared, recorder.clone()));
         report_health(&store, &registry);
@@ -295,6 +297,17 @@ impl Gateway {
     /// here. A name that another device has here is left out.
     pub fn set_marks(&self, device: &DeviceKey, marks: GivenMarks) -> Result<bool, ToolError> {
         self.inner.registry.set_marks(device, marks)
+    }
+
+    /// The ids that this gateway gave devices.
+    pub fn id_claims(&self) -> Vec<(DeviceId, DeviceKey)> {
+        let snapshot = self.inner.registry.snapshot();
+        snapshot.devices.iter().map(|entry| (entry.id.clone(), entry.info.key.clone())).collect()
+    }
+
+    /// The keys from which the tokens of approved boards are made; the first is of this gateway.
+    pub fn board_keys(&self) -> Vec<String> {
+        self.inner.shared.board_keys.keys()
     }
 
     /// All public names that this gateway gave.

@@ -1,5 +1,5 @@
-//! What several gateways of one cluster share: names, tokens, what people gave devices, events, the audit, and the keys
-//! that seal request state.
+//! What several gateways of one cluster share: names, ids, tokens, what people gave devices, events, the audit, and the
+//! keys that seal request state and make the tokens of boards.
 //!
 //! Each is a small trait. The local form is the store of this gateway (`store`); a cluster gives each a second form that
 //! asks the others, usually in front of the local one. Everything else the store keeps belongs to one gateway alone.
@@ -20,11 +20,13 @@ use crate::view::{AuditFilter, AuditRecord, EventPage};
 #[derive(Clone)]
 pub struct Shared {
     pub names: Arc<dyn NameClaims>,
+    pub ids: Arc<dyn IdClaims>,
     pub tokens: Arc<dyn TokenStore>,
     pub marks: Arc<dyn DeviceMarks>,
     pub events: Arc<dyn EventLog>,
     pub audit: Arc<dyn AuditLog>,
     pub request_keys: Arc<dyn RequestKeys>,
+    pub board_keys: Arc<dyn BoardKeys>,
 }
 
 /// Public names, of which each means one tool on all gateways.
@@ -34,6 +36,21 @@ pub trait NameClaims: Send + Sync {
     /// The answer has the names that another gateway claimed first: those of the same tools under another name, and those
     /// of other tools under the same name. The gateway takes them over and names its tools again.
     fn keep(&self, changes: Vec<NameChange>) -> Result<Vec<NameClaim>, ToolError>;
+}
+
+/// Ids of devices, of which each means one device on all gateways.
+pub trait IdClaims: Send + Sync {
+    /// Whether a device may have an id, which no other device has at this gateway. Blocks for the time of one round trip.
+    fn claim(&self, id: &DeviceId, device: &DeviceKey) -> bool;
+}
+
+/// The local form: nobody else has devices.
+pub(crate) struct OwnIds;
+
+impl IdClaims for OwnIds {
+    fn claim(&self, _: &DeviceId, _: &DeviceKey) -> bool {
+        true
+    }
 }
 
 /// A public name and the tool it stands for.
@@ -269,4 +286,11 @@ impl KeptArgs {
 pub trait RequestKeys: Send + Sync {
     /// The first key seals; all of them open. There is at least one.
     fn keys(&self) -> Vec<[u8; 32]>;
+}
+
+/// The keys from which the tokens of approved boards are made, so that a board which asks another gateway gets the same
+/// token.
+pub trait BoardKeys: Send + Sync {
+    /// The first key makes tokens; those of all are found again. There is at least one.
+    fn keys(&self) -> Vec<String>;
 }

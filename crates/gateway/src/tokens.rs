@@ -19,13 +19,14 @@ use sinew_tool::{Admission, Admit, Bearer, DeviceId, DeviceKey, ErrorKind, Prese
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
+use crate::gateway::BOOTSTRAP_KEY;
 use crate::gateway::{Gateway, OWN_TOKEN};
 use crate::page_of::{PageOf, unknown_cursor};
 use crate::principal::{Principal, Role, SIGN_IN};
 use crate::private_files::{private_options, protect};
 use crate::registry::{Registry, now};
 use crate::settings::OpenError;
-use crate::shared::{RequestKeys, TokenKind, TokenRow, TokenStore};
+use crate::shared::{BoardKeys, RequestKeys, TokenKind, TokenRow, TokenStore};
 use crate::token_labels::{self, IfTaken};
 
 /// The id of the gateway's own token in lists.
@@ -563,6 +564,21 @@ impl LocalRequestKey {
 impl RequestKeys for LocalRequestKey {
     fn keys(&self) -> Vec<[u8; 32]> {
         vec![self.0]
+    }
+}
+
+/// The key of the boards' tokens, a secret in the state directory.
+pub(crate) struct LocalBoardKey(String);
+
+impl LocalBoardKey {
+    pub(crate) fn open(state_dir: Option<&Path>) -> Result<LocalBoardKey, OpenError> {
+        Ok(LocalBoardKey(secret(state_dir, BOOTSTRAP_KEY)?))
+    }
+}
+
+impl BoardKeys for LocalBoardKey {
+    fn keys(&self) -> Vec<String> {
+        vec![self.0.clone()]
     }
 }
 

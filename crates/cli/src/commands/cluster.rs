@@ -21,14 +21,16 @@ pub async fn run(args: ClusterArgs, printer: Printer) -> Result<(), CliError> {
     let (name, node) = (clean(&state.name), clean(&state.node));
     print(&format!("{}\n\n", printer.wrap(&format!("Cluster {name}, node {node}: {connection}."), 0)));
     let own = state.nodes.iter().find(|other| other.name == state.node).and_then(|own| own.policy.clone());
-    let mut table = Table::new(["NODE", "DEVICES", "POLICY"]);
+    let mut table = Table::new(["NODE", "DEVICES", "VERSION", "POLICY"]);
     for node in &state.nodes {
         let policy = match &node.policy {
             None => "unknown",
             policy if *policy == own => "same",
             _ => "different",
         };
-        table.row([node.name.clone(), node.devices.to_string(), policy.to_owned()].map(|text| (None, text)));
+        let version = node.program.as_deref().map_or_else(|| "unknown".to_owned(), clean);
+        let row = [clean(&node.name), node.devices.to_string(), version, policy.to_owned()];
+        table.row(row.map(|text| (None, text)));
     }
     print(&printer.table(&table));
     if state.nodes.iter().any(|node| node.policy.is_some() && node.policy != own) {
@@ -36,9 +38,17 @@ pub async fn run(args: ClusterArgs, printer: Printer) -> Result<(), CliError> {
                     [policy] table.";
         print(&format!("\n{}\n", printer.wrap(text, 0)));
     }
-    let api::ClusterState { moves, waiting, calls_out, calls_in, .. } = state;
+    if !state.ids_twice.is_empty() {
+        let ids = state.ids_twice.iter().map(|id| clean(id)).collect::<Vec<_>>().join(", ");
+        let text = format!(
+            "These ids mean another device at other nodes: {ids}. Forget one of both with `sinew devices forget`; it comes back \
+             with another id."
+        );
+        print(&format!("\n{}\n", printer.wrap(&text, 0)));
+    }
+    let api::ClusterState { moves, waiting, unshared, calls_out, calls_in, .. } = state;
     let text = format!(
-        "Of this node: {moves} devices taken over, {waiting} not announced yet, {calls_out} calls to other nodes and \
+        "Of this node: {moves} devices taken over, {waiting} not announced yet, {unshared} changes not shared yet, {calls_out} calls to other nodes and \
          {calls_in} from them under way."
     );
     print(&format!("\n{}\n", printer.wrap(&text, 0)));

@@ -1,5 +1,5 @@
-//! What a node must know after a restart, also while NATS is away: which tokens were revoked, and the keys of request
-//! state of the other nodes.
+//! What a node must know after a restart, also while NATS is away: which tokens were revoked, and the keys of the other
+//! nodes, of request state and of boards.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,6 +32,8 @@ struct Kept {
     revoked: BTreeMap<String, u64>,
     /// Of each node, in hex.
     request_keys: BTreeMap<String, String>,
+    #[serde(default)]
+    board_keys: BTreeMap<String, String>,
 }
 
 impl KeptFile {
@@ -85,13 +87,22 @@ impl KeptFile {
     }
 
     pub(super) fn note_request_key(&self, node: &NodeId, key: [u8; 32]) {
-        let (mut kept, key) = (lock(&self.kept), hex(&key));
-        let known = kept.request_keys.get(node.as_str());
-        if known == Some(&key) || known.is_none() && kept.request_keys.len() >= MAX_KEYS {
-            return;
+        let mut kept = lock(&self.kept);
+        if note_key(&mut kept.request_keys, node, hex(&key)) {
+            self.save(&kept);
         }
-        kept.request_keys.insert(node.to_string(), key);
-        self.save(&kept);
+    }
+
+    /// From which the other nodes make the tokens of boards.
+    pub(super) fn board_keys(&self) -> Vec<String> {
+        lock(&self.kept).board_keys.values().cloned().collect()
+    }
+
+    pub(super) fn note_board_key(&self, node: &NodeId, key: String) {
+        let mut kept = lock(&self.kept);
+        if note_key(&mut kept.board_keys, node, key) {
+            self.save(&kept);
+        }
     }
 
     fn save(&self, kept: &Kept) {
@@ -101,6 +112,16 @@ impl KeptFile {
             tracing::error!(file = %path.display(), "what the cluster shares could not be kept: {error}");
         }
     }
+}
+
+/// Whether that is news.
+fn note_key(keys: &mut BTreeMap<String, String>, node: &NodeId, key: String) -> bool {
+    let known = keys.get(node.as_str());
+    let is_new = known != Some(&key) && (known.is_some() || keys.len() < MAX_KEYS);
+    if is_new {
+        keys.insert(node.to_string(), key);
+    }
+    is_new
 }
 
 #[cfg(test)]
@@ -114,9 +135,10 @@ mod tests {
         let file = KeptFile::open(Some(path.clone())).unwrap();
         file.note_revoked("0a1b2c3d");
         file.note_request_key(&NodeId::parse("attic").unwrap(), [7; 32]);
+        file.note_board_key(&NodeId::parse("attic").unwrap(), "snw_0123".to_owned());
         let again = KeptFile::open(Some(path.clone())).unwrap();
         assert!(again.is_revoked("0a1b2c3d") && !again.is_revoked("ffffffff"));
-        assert_eq!(again.request_keys(), [[7; 32]]);
+        assert_eq!((again.request_keys(), again.board_keys()), (vec![[7; 32]], vec!["snw_0123".to_owned()]));
         std::fs::write(&path, "{").unwrap();
         let told = KeptFile::open(Some(path)).err().unwrap();
         assert!(told.contains("cluster.json") && told.contains("may come back"), "{told}");

@@ -1,25 +1,26 @@
-//! What the nodes of a cluster share beside their devices: tokens, public names of tools, what people gave devices, and
-//! the keys that seal request state. It also tells of the policy of each node.
+//! What the nodes of a cluster share beside their devices: tokens, public names of tools, ids and marks of devices, the
+//! keys that seal request state, and those of boards. It also tells of the policy of each node.
 //!
 //! Each node keeps its own copy, in its store and in a file, and serves from it while NATS is away. The bucket `shared`
-//! of the cluster's store has the records of all; what a node changed meanwhile follows when NATS is back.
+//! of the cluster's store has the records of all; what a node changed waits until it is written there.
 //!
 //! - `records`: the records as text, every byte checked
+//! - `unwritten`: what waits for the bucket
 //! - `kept`: what must outlive a restart of this node and has no other place
-//! - `tokens`, `names`: two of the contracts of `sinew_gateway::shared`; the two small ones are here
+//! - `tokens`, `names`, `ids`: three of the contracts of `sinew_gateway::shared`; the small ones are here
 
+mod ids;
 mod kept;
 mod names;
 mod records;
 mod tokens;
+mod unwritten;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
-use futures_util::StreamExt;
-use sinew_gateway::shared::{DeviceMarks, GivenMarks, RequestKeys, Shared};
+use sinew_gateway::shared::{BoardKeys, DeviceMarks, GivenMarks, RequestKeys, Shared};
 use sinew_gateway::{Gateway, aside};
 use sinew_presence::{DeviceHash, NodeId};
 use sinew_tool::DeviceKey;
@@ -28,11 +29,13 @@ use tokio::runtime::Handle;
 use crate::core::lock;
 use crate::nats::Bucket;
 use crate::records::hash_of;
+use ids::{IdMirror, SharedIds};
 use kept::KeptFile;
 use names::{NameMirror, SharedNames};
 pub(crate) use records::NodeFacts;
 use records::{SharedKey, SharedRecord};
 use tokens::{SharedTokens, TokenMirror};
+use unwritten::Unwritten;
 
 /// Records that are written at once when a node joins.
 const AT_ONCE: usize = 64;
@@ -53,6 +56,8 @@ impl Sharing {
             bucket: Mutex::default(),
             tokens: TokenMirror::default(),
             names: NameMirror::default(),
+            ids: IdMirror::default(),
+            unwritten: Unwritten::default(),
             marks: Mutex::default(),
             nodes: Mutex::default(),
             seen: Mutex::default(),
@@ -65,9 +70,11 @@ impl Sharing {
         let parts = || self.parts.clone();
         Shared {
             names: Arc::new(SharedNames { parts: parts(), local: local.names }),
+            ids: Arc::new(SharedIds { parts: parts() }),
             tokens: Arc::new(SharedTokens::new(parts(), local.tokens)),
             marks: Arc::new(SharedMarks { parts: parts() }),
             request_keys: Arc::new(SharedRequestKeys { parts: parts(), local: local.request_keys }),
+            board_keys: Arc::new(SharedBoardKeys { parts: parts(), local: local.board_keys }),
             ..local
         }
     }
@@ -82,18 +89,13 @@ pub(crate) struct Parts {
     bucket: Mutex<Option<Bucket>>,
     tokens: TokenMirror,
     names: NameMirror,
-    marks: Mutex<Marks>,
+    ids: IdMirror,
+    unwritten: Unwritten,
+    /// What the cluster says that people gave devices.
+    marks: Mutex<HashMap<DeviceHash, GivenMarks>>,
     nodes: Mutex<BTreeMap<NodeId, NodeFacts>>,
     /// The keys that the bucket has.
     seen: Mutex<HashSet<String>>,
-}
-
-#[derive(Default)]
-struct Marks {
-    /// What the cluster says.
-    known: HashMap<DeviceHash, GivenMarks>,
-    /// What was changed here and is not in the bucket yet.
-    waiting: HashMap<DeviceHash, GivenMarks>,
 }
 
 impl Parts {
@@ -111,9 +113,10 @@ impl Parts {
         // It may be another bucket than before.
         lock(&self.seen).clear();
         lock(&self.nodes).clear();
-        lock(&self.marks).known.clear();
+        lock(&self.marks).clear();
         self.tokens.forget_bucket();
         self.names.forget_bucket();
+        self.ids.forget_bucket();
         *lock(&self.bucket) = Some(bucket);
     }
 
@@ -128,10 +131,14 @@ impl Parts {
             (SharedKey::RequestKey(node), SharedRecord::RequestKey(key)) if node != self.node => {
                 aside(|| self.kept.note_request_key(&node, key));
             }
+            (SharedKey::BoardKey(node), SharedRecord::BoardKey(key)) if node != self.node => {
+                aside(|| self.kept.note_board_key(&node, key));
+            }
+            (SharedKey::Id(id), SharedRecord::Id(device)) => self.ids.insert(id, device),
             (SharedKey::Token(id), SharedRecord::Token(token)) => tokens::handle_change(self, &id, *token),
             (SharedKey::Tool(_) | SharedKey::Name(_), SharedRecord::Name(name)) => self.names.insert(*name),
             (SharedKey::Device(device), SharedRecord::Marks(marks)) => {
-                lock(&self.marks).known.insert(device, marks);
+                lock(&self.marks).insert(device, marks);
                 return Some(device);
             }
             (SharedKey::Node(node), SharedRecord::Node(facts)) => drop(lock(&self.nodes).insert(node, facts)),
@@ -142,11 +149,10 @@ impl Parts {
 
     /// What people gave a device, as far as another node said it last.
     pub(crate) fn marks_of(&self, device: DeviceHash) -> Option<GivenMarks> {
-        let marks = lock(&self.marks);
-        if marks.waiting.contains_key(&device) {
+        if self.unwritten.has(&SharedKey::Device(device)) {
             return None;
         }
-        marks.known.get(&device).cloned()
+        lock(&self.marks).get(&device).cloned()
     }
 
     /// What is known of the other nodes and of this one.
@@ -157,22 +163,22 @@ impl Parts {
     /// Puts into the bucket what this node has and the others do not. All that they had was handled.
     pub(crate) async fn reconcile(self: Arc<Parts>, gateway: &Gateway) {
         let Some(bucket) = self.bucket() else { return };
-        let mut writes: Vec<(SharedKey, SharedRecord)> = Vec::new();
-        let own_key = gateway.request_keys().first().copied();
-        writes.extend(own_key.map(|key| (SharedKey::RequestKey(self.node.clone()), SharedRecord::RequestKey(key))));
-        writes.extend(tokens::missing(&self));
+        if let Some(key) = gateway.request_keys().first() {
+            self.unwritten.add(SharedKey::RequestKey(self.node.clone()), SharedRecord::RequestKey(*key));
+        }
+        if let Some(key) = gateway.board_keys().into_iter().next() {
+            self.unwritten.add(SharedKey::BoardKey(self.node.clone()), SharedRecord::BoardKey(key));
+        }
+        for (key, record) in tokens::missing(&self) {
+            self.unwritten.add(key, record);
+        }
         for (device, marks) in gateway.given_marks() {
-            let hash = hash_of(&device);
-            let mut all = lock(&self.marks);
-            if !all.known.contains_key(&hash) {
-                all.waiting.insert(hash, marks);
+            let key = SharedKey::Device(hash_of(&device));
+            if !lock(&self.marks).contains_key(&hash_of(&device)) && !self.unwritten.has(&key) {
+                self.unwritten.add(key, SharedRecord::Marks(marks));
             }
         }
-        let waiting = lock(&self.marks).waiting.clone();
-        writes
-            .extend(waiting.into_iter().map(|(device, marks)| (SharedKey::Device(device), SharedRecord::Marks(marks))));
-        let written = futures_util::stream::iter(writes).map(|(key, record)| self.write(&bucket, key, record));
-        written.buffer_unordered(AT_ONCE).for_each(|()| std::future::ready(())).await;
+        ids::claim_all(&self, &bucket, gateway.id_claims()).await;
         let conflicts = names::claim_all(&self, &bucket, gateway.name_claims()).await;
         if conflicts > 0 {
             tracing::warn!(
@@ -184,37 +190,23 @@ impl Parts {
     }
 
     /// Tells the others what they should know of this node.
-    pub(crate) async fn tell_facts(&self, facts: NodeFacts) {
-        if let Some(bucket) = self.bucket() {
-            self.write(&bucket, SharedKey::Node(self.node.clone()), SharedRecord::Node(facts)).await;
-        }
+    pub(crate) fn tell_facts(&self, facts: NodeFacts) {
+        self.unwritten.add(SharedKey::Node(self.node.clone()), SharedRecord::Node(facts));
     }
 
-    /// Writes a record, over whatever there is. What was not written is written when the node joins again.
-    async fn write(&self, bucket: &Bucket, key: SharedKey, record: SharedRecord) {
-        let (Some(text), name) = (record.text(), key.text()) else { return };
-        let written = match &record {
-            // A token that was revoked stays so.
-            SharedRecord::Token(token) if token.row.is_some() => bucket.keep(&name, Bytes::from(text)).await,
-            _ => bucket.put(&name, Bytes::from(text)).await,
-        };
-        match (written, key, record) {
-            (Err(why), ..) => tracing::debug!(key = name, "a shared record is not written yet: {why}"),
-            (Ok(()), SharedKey::Device(device), SharedRecord::Marks(marks)) => {
-                let mut all = lock(&self.marks);
-                if all.waiting.get(&device) == Some(&marks) {
-                    all.waiting.remove(&device);
-                }
-            }
-            _ => {}
-        }
+    /// Writes what was changed here, and what will be, for as long as the store can be used.
+    pub(crate) async fn write_all(&self, bucket: &Bucket) {
+        self.unwritten.write_all(bucket).await;
     }
 
-    /// Writes a record without waiting for it.
-    fn spawn_write(self: &Arc<Parts>, key: SharedKey, record: SharedRecord) {
-        let Some(bucket) = self.bucket() else { return };
-        let parts = self.clone();
-        self.runtime.spawn(async move { parts.write(&bucket, key, record).await });
+    /// Ids that mean another device at this node than at others.
+    pub(crate) fn ids_twice(&self) -> Vec<String> {
+        self.ids.twice()
+    }
+
+    /// Changes that the other nodes do not know yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.unwritten.len()
     }
 }
 
@@ -224,9 +216,7 @@ struct SharedMarks {
 
 impl DeviceMarks for SharedMarks {
     fn note(&self, device: &DeviceKey, marks: GivenMarks) {
-        let hash = hash_of(device);
-        lock(&self.parts.marks).waiting.insert(hash, marks.clone());
-        self.parts.spawn_write(SharedKey::Device(hash), SharedRecord::Marks(marks));
+        self.parts.unwritten.add(SharedKey::Device(hash_of(device)), SharedRecord::Marks(marks));
     }
 }
 
@@ -240,6 +230,20 @@ impl RequestKeys for SharedRequestKeys {
     fn keys(&self) -> Vec<[u8; 32]> {
         let mut keys = self.local.keys();
         keys.extend(self.parts.kept.request_keys().into_iter().filter(|key| !keys.contains(key)).collect::<Vec<_>>());
+        keys
+    }
+}
+
+struct SharedBoardKeys {
+    parts: Arc<Parts>,
+    local: Arc<dyn BoardKeys>,
+}
+
+impl BoardKeys for SharedBoardKeys {
+    /// Each node makes tokens with its own key, and finds those of the others.
+    fn keys(&self) -> Vec<String> {
+        let mut keys = self.local.keys();
+        keys.extend(self.parts.kept.board_keys());
         keys
     }
 }

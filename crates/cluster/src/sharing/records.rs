@@ -7,19 +7,25 @@ use sha2::{Digest as _, Sha256};
 use sinew_gateway::Label;
 use sinew_gateway::shared::{GivenMarks, NameClaim, TokenKind, TokenRow};
 use sinew_presence::{DeviceHash, NodeId};
-use sinew_tool::{DeviceKey, Digest, TokenId};
+use sinew_tool::{DeviceId, DeviceKey, Digest, TokenId};
 
 use crate::records::{VERSION, parse_hash};
 
 /// The longest record that is read.
 const MAX_RECORD: usize = 16 << 10;
+/// The bytes of a key of boards: as of any secret in a state directory.
+const MIN_BOARD_KEY: usize = 8;
+const MAX_BOARD_KEY: usize = 512;
 /// More labels than a device may have.
 const MAX_LABELS: usize = 256;
 
 /// What a record is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum SharedKey {
     RequestKey(NodeId),
+    BoardKey(NodeId),
+    /// An id, which means one device.
+    Id(DeviceId),
     Token(String),
     /// A tool, by its name and input schema, which has one public name.
     Tool(DeviceHash),
@@ -32,6 +38,10 @@ pub(crate) enum SharedKey {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SharedRecord {
     RequestKey([u8; 32]),
+    /// From which a node makes the tokens of boards.
+    BoardKey(String),
+    /// Whose id it is.
+    Id(DeviceHash),
     Token(Box<SharedToken>),
     Name(Box<SharedName>),
     Marks(GivenMarks),
@@ -73,9 +83,15 @@ pub(crate) struct NodeFacts {
 }
 
 #[derive(Serialize, Deserialize)]
-struct RequestKeyText {
+struct KeyText {
     v: u32,
     key: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct IdText {
+    v: u32,
+    device: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -127,6 +143,8 @@ impl SharedKey {
     pub(crate) fn text(&self) -> String {
         match self {
             SharedKey::RequestKey(node) => format!("request-key.{node}"),
+            SharedKey::BoardKey(node) => format!("board-key.{node}"),
+            SharedKey::Id(id) => format!("id.{id}"),
             SharedKey::Token(id) => format!("token.{id}"),
             SharedKey::Tool(hash) => format!("tool.{hash}"),
             SharedKey::Name(hash) => format!("name.{hash}"),
@@ -139,6 +157,8 @@ impl SharedKey {
         let (kind, rest) = text.split_once('.')?;
         match kind {
             "request-key" => NodeId::parse(rest).map(SharedKey::RequestKey),
+            "board-key" => NodeId::parse(rest).map(SharedKey::BoardKey),
+            "id" => DeviceId::parse(rest).map(SharedKey::Id),
             "token" => TokenId::parse(rest).map(|_| SharedKey::Token(rest.to_owned())),
             "tool" => parse_hash(rest).map(SharedKey::Tool),
             "name" => parse_hash(rest).map(SharedKey::Name),
@@ -153,7 +173,9 @@ impl SharedRecord {
     /// `None` where it is too long to be read again.
     pub(crate) fn text(&self) -> Option<String> {
         match self {
-            SharedRecord::RequestKey(key) => serde_json::to_string(&RequestKeyText { v: VERSION, key: hex(key) }),
+            SharedRecord::RequestKey(key) => serde_json::to_string(&KeyText { v: VERSION, key: hex(key) }),
+            SharedRecord::BoardKey(key) => serde_json::to_string(&KeyText { v: VERSION, key: key.clone() }),
+            SharedRecord::Id(device) => serde_json::to_string(&IdText { v: VERSION, device: device.to_string() }),
             SharedRecord::Token(token) => {
                 let form = |row: &TokenRow| TokenForm {
                     id: row.id.clone(),
@@ -185,8 +207,17 @@ impl SharedRecord {
         let key = SharedKey::parse(key)?;
         let (v, record) = match &key {
             SharedKey::RequestKey(_) => {
-                let RequestKeyText { v, key } = serde_json::from_slice(text).ok()?;
+                let KeyText { v, key } = serde_json::from_slice(text).ok()?;
                 (v, SharedRecord::RequestKey(parse_hex(&key)?))
+            }
+            SharedKey::BoardKey(_) => {
+                let KeyText { v, key } = serde_json::from_slice(text).ok()?;
+                let is_fine = (MIN_BOARD_KEY..=MAX_BOARD_KEY).contains(&key.len());
+                (v, SharedRecord::BoardKey(Some(key).filter(|_| is_fine)?))
+            }
+            SharedKey::Id(_) => {
+                let IdText { v, device } = serde_json::from_slice(text).ok()?;
+                (v, SharedRecord::Id(parse_hash(&device)?))
             }
             SharedKey::Token(id) => {
                 let TokenText { v, token } = serde_json::from_slice(text).ok()?;
@@ -304,6 +335,8 @@ mod tests {
         let marks = GivenMarks { name: Some("Küche".to_owned()), labels: vec![Label::parse("kitchen").unwrap()] };
         for (key, record) in [
             (SharedKey::RequestKey(node()), SharedRecord::RequestKey([9; 32])),
+            (SharedKey::BoardKey(node()), SharedRecord::BoardKey("snw_0123".to_owned())),
+            (SharedKey::Id(DeviceId::parse("board-1").unwrap()), SharedRecord::Id(DeviceHash([4; 16]))),
             (SharedKey::Token("0a1b2c3d".into()), SharedRecord::Token(Box::new(SharedToken { row: None }))),
             (
                 SharedKey::Token("0a1b2c3d".into()),
@@ -333,6 +366,9 @@ mod tests {
             (elsewhere.as_str(), name.as_str()),
             ("request-key.attic", r#"{"v":1,"key":"00"}"#),
             ("request-key.A B", r#"{"v":1,"key":"00"}"#),
+            ("board-key.attic", r#"{"v":1,"key":"short"}"#),
+            ("id.A B", r#"{"v":1,"device":"00000000000000000000000000000000"}"#),
+            ("id.a", r#"{"v":1,"device":"00"}"#),
             ("device.zz", r#"{"v":1,"name":null,"labels":[]}"#),
             ("device.00000000000000000000000000000000", r#"{"v":1,"name":null,"labels":["A B"]}"#),
             ("node.attic", "[[["),

@@ -46,14 +46,14 @@ impl TokenStore for SharedTokens {
     fn add(&self, token: TokenRow) -> Result<(), ToolError> {
         self.local.add(token.clone())?;
         let key = SharedKey::Token(token.id.clone());
-        self.parts.spawn_write(key, SharedRecord::Token(Box::new(SharedToken { row: Some(token) })));
+        self.parts.unwritten.add(key, SharedRecord::Token(Box::new(SharedToken { row: Some(token) })));
         Ok(())
     }
 
     fn revoke(&self, id: &str) -> Result<(), ToolError> {
         let revoked = self.local.revoke(id);
         self.parts.kept.note_revoked(id);
-        self.parts.spawn_write(SharedKey::Token(id.to_owned()), revocation());
+        self.parts.unwritten.add(SharedKey::Token(id.to_owned()), revocation());
         revoked
     }
 
@@ -91,7 +91,7 @@ pub(super) fn handle_change(parts: &Arc<Parts>, id: &str, token: SharedToken) {
         }
         // A node that was away does not know it yet.
         Some(_) if parts.kept.is_revoked(id) => {
-            parts.spawn_write(SharedKey::Token(id.to_owned()), revocation());
+            parts.unwritten.add(SharedKey::Token(id.to_owned()), revocation());
             Ok(())
         }
         Some(row) if !has(parts, id) => aside(|| local.add(row)),

@@ -1,6 +1,8 @@
 //! NATS that is away, killed or empty; nodes that die; and messages from outside.
 
 use bytes::Bytes;
+use futures_util::StreamExt;
+use sinew_gateway::Role;
 use sinew_tool::{ErrorKind, json};
 
 use crate::nats_server::NatsServer;
@@ -53,6 +55,20 @@ async fn devices_come_back_after_nats_was_killed_and_after_it_lost_everything() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_somebody_deletes_is_made_again_and_told_everything() {
+    let nats = NatsServer::open().await;
+    let [a, b] = [Node::open(&nats, "a").await, Node::open(&nats, "b").await];
+    for node in [&a, &b] {
+        node.knows(2).await;
+        node.is_settled().await;
+    }
+    let store = async_nats::jetstream::new(nats.client().await);
+    store.delete_stream("KV_sinew-test-shared").await.expect("deleted");
+    let (_, token) = a.gateway.tokens().create(Role::Client, "laptop").expect("made");
+    soon("the token is valid at the other node", || async { b.gateway.tokens().check(&token).is_some() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_whose_node_dies_may_have_happened_and_is_not_repeated() {
     let nats = NatsServer::open().await;
     let [a, b] = [Node::open(&nats, "a").await, Node::open(&nats, "b").await];
@@ -81,16 +97,19 @@ async fn records_and_messages_from_outside_change_nothing() {
     a.join(&board);
     b.sees("board-1").await;
     let outside = nats.client().await;
+    let mut heard = outside.subscribe("sinew.test.node.a.*").await.expect("subscribed");
+    b.call("board-1", "echo", json!({})).await.expect("it answers");
+    let subject = heard.next().await.expect("the call").subject;
     let call = r#"{"call":"1","body":{"call":{"device":"00000000000000000000000000000000","fence":{"store":"1","revision":"1"},"form":{"tool":"echo","args":{},"budget":{"secs":1,"nanos":0},"from":""},"origin":{"name":"x","id":"x","is_admin":true,"kind":"token","door":"mcp","policy":"","is_approved":true},"is_patient":false,"repeats_calls":false,"is_urgent":false}}}"#;
     for text in [
         "",
         "hello",
         "{}\n{}",
-        "{\"v\":2,\"from\":\"b\",\"id\":\"1\",\"part\":0,\"parts\":1}\n{}",
-        "{\"v\":1,\"from\":\"b\",\"id\":\"1\",\"part\":0,\"parts\":1}\n{\"call\":\"1\",\"body\":\"refused\"}",
-        &format!("{{\"v\":1,\"from\":\"b\",\"id\":\"1\",\"part\":0,\"parts\":1}}\n{call}"),
+        "{\"v\":2,\"from\":\"b\",\"boot\":\"1\",\"id\":\"1\",\"part\":0,\"parts\":1}\n{}",
+        "{\"v\":1,\"from\":\"b\",\"boot\":\"1\",\"id\":\"1\",\"part\":0,\"parts\":1}\n{\"call\":\"1\",\"body\":\"refused\"}",
+        &format!("{{\"v\":1,\"from\":\"b\",\"boot\":\"1\",\"id\":\"1\",\"part\":0,\"parts\":1}}\n{call}"),
     ] {
-        outside.publish("sinew.test.node.a", Bytes::copy_from_slice(text.as_bytes())).await.expect("sent");
+        outside.publish(subject.clone(), Bytes::copy_from_slice(text.as_bytes())).await.expect("sent");
     }
     for bucket in ["nodes", "devices-0", "devices-7"] {
         for (key, text) in [("x", "{}"), ("00000000000000000000000000000000", "[]"), ("c", r#"{"v":9,"boot":"1"}"#)] {
@@ -102,7 +121,7 @@ async fn records_and_messages_from_outside_change_nothing() {
     for _ in 0..5 {
         b.call("board-1", "echo", json!({})).await.expect("it answers");
     }
-    assert_eq!(board.count(), 5);
+    assert_eq!(board.count(), 6);
     let c = Node::open(&nats, "c").await;
     c.sees("board-1").await;
     c.knows(3).await;

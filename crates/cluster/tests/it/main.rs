@@ -9,4 +9,5 @@ mod leases;
 mod moves;
 mod nats_server;
 mod sharing;
+mod stops;
 mod support;

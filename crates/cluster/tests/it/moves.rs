@@ -84,6 +84,9 @@ async fn calls_wait_for_a_board_whose_node_stops_and_none_fails() {
     let mut nodes = vec![Node::open(&nats, "a").await, Node::open(&nats, "b").await];
     let caller = Node::open(&nats, "c").await;
     let mut connections = vec![TestDevice::board(1)];
+    for node in &nodes {
+        node.is_settled().await;
+    }
     nodes[0].join(&connections[0]);
     caller.sees("board-1").await;
     let restarts = async {
@@ -97,7 +100,10 @@ async fn calls_wait_for_a_board_whose_node_stops_and_none_fails() {
             connections.push(next);
             board.go_on.notify_one();
             stopped.await.expect("it stops");
-            nodes.push(Node::open(&nats, ["a", "b"][number % 2]).await);
+            // As `sinew cluster` would show it, before the next node stops.
+            let started = Node::open(&nats, ["a", "b"][number % 2]).await;
+            started.is_settled().await;
+            nodes.push(started);
         }
     };
     let calls = async {

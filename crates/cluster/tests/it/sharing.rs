@@ -1,10 +1,11 @@
 //! What is done at one node counts at all: tokens, public names, what people gave devices, the keys of request state.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use sinew_gateway::{IfTaken, Label, Principal, Role, Settings, Shape};
-use sinew_tool::{Reach, Tool, json};
+use sinew_tool::{Applicant, DeviceId, DeviceKey, Enrol, Enrolment, Reach, Tool, json};
 
 use crate::nats_server::NatsServer;
 use crate::support::{Node, TestDevice, soon};
@@ -87,6 +88,27 @@ async fn a_token_that_was_revoked_while_nats_was_away_or_lost_everything_stays_s
         assert!(node.gateway.tokens().check(&tokens[0].1).is_none());
         assert!(node.gateway.tokens().check(&tokens[1].1).is_some());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revocation_that_the_store_refuses_is_written_when_it_takes_it() {
+    let nats = NatsServer::open().await;
+    let [a, b] = [Node::open(&nats, "a").await, Node::open(&nats, "b").await];
+    is_joined(&[&a, &b]).await;
+    let (view, token) = a.gateway.tokens().create(Role::Client, "laptop").expect("made");
+    accepts(&b, &token).await;
+    soon("everything is shared", || async { a.cluster.status().unshared == 0 }).await;
+    // The server takes no records for a while, and the connection to it stays.
+    let store = async_nats::jetstream::new(nats.client().await);
+    let whole = store.get_stream("KV_sinew-test-shared").await.expect("a bucket").cached_info().config.clone();
+    let tiny = async_nats::jetstream::stream::Config { max_message_size: 1, ..whole.clone() };
+    store.update_stream(tiny).await.expect("changed");
+    a.gateway.tokens().revoke(&view.id).expect("revoked");
+    assert_eq!((a.cluster.status().unshared, a.gateway.tokens().check(&token).is_none()), (1, true));
+    assert!(b.gateway.tokens().check(&token).is_some(), "it cannot know");
+    store.update_stream(whole).await.expect("changed");
+    refuses(&b, &token).await;
+    soon("everything is shared", || async { a.cluster.status().unshared == 0 }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,4 +245,63 @@ async fn shared_records_of_strangers_are_left_alone() {
     accepts(&b, &token).await;
     assert_eq!(b.gateway.tokens().list().len(), 2, "its own, and the laptop's");
     assert_eq!(b.gateway.request_keys().len(), 2);
+}
+
+/// The devices of a node by their keys: who has which id there.
+fn ids(node: &Node) -> BTreeMap<DeviceKey, DeviceId> {
+    node.gateway.id_claims().into_iter().map(|(id, key)| (key, id)).collect()
+}
+
+/// A board that calls itself `esp32`, as many do.
+fn esp32(number: usize) -> Arc<TestDevice> {
+    let board = TestDevice::board(number);
+    Arc::make_mut(&mut board.info.lock().expect("a lock")).suggested_id = "esp32".to_owned();
+    board
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_means_the_same_device_at_all_nodes() {
+    let nats = NatsServer::open().await;
+    let [a, b] = [Node::open(&nats, "a").await, Node::open(&nats, "b").await];
+    is_joined(&[&a, &b]).await;
+    for number in 0..10 {
+        [&a, &b][number % 2].join(&esp32(number));
+    }
+    soon("both know all", || async { ids(&a).len() == 10 && ids(&b).len() == 10 }).await;
+    assert_eq!(ids(&a), ids(&b));
+    assert!(ids(&a).values().any(|id| id.as_str() == "esp32"));
+    assert!(a.cluster.status().ids_twice.is_empty() && b.cluster.status().ids_twice.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_two_nodes_gave_while_nats_was_away_is_reported() {
+    let mut nats = NatsServer::planned().await;
+    let [a, b] = [Node::open(&nats, "a").await, Node::open(&nats, "b").await];
+    for (number, node) in [&a, &b].into_iter().enumerate() {
+        node.join(&esp32(number));
+        node.sees("esp32").await;
+    }
+    nats.start().await;
+    let told = || async { a.cluster.status().ids_twice.len() + b.cluster.status().ids_twice.len() == 1 };
+    soon("one of both says so", told).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_board_that_was_approved_at_one_node_gets_the_same_token_at_another() {
+    let nats = NatsServer::open().await;
+    let [a, b] = [Node::open(&nats, "a").await, Node::open(&nats, "b").await];
+    is_joined(&[&a, &b]).await;
+    let board = |secret: &str| Applicant {
+        hardware_id: "aa:bb:cc:dd:ee:01".to_owned(),
+        secret: secret.to_owned(),
+        kind: "bread-compact-wifi".to_owned(),
+        version: "1.0".to_owned(),
+        address: "192.168.1.7".parse().expect("an address"),
+    };
+    let Enrolment::Pending { code } = a.gateway.enrol(&board("own")) else { panic!("nobody approved it yet") };
+    a.gateway.approve(&code).expect("approved");
+    let Enrolment::Approved { token } = a.gateway.enrol(&board("own")) else { panic!("it was approved") };
+    let same = || async { b.gateway.enrol(&board("own")) == Enrolment::Approved { token: token.clone() } };
+    soon("the other node gives it the same", same).await;
+    assert!(matches!(b.gateway.enrol(&board("another")), Enrolment::Pending { .. }), "it is another board");
 }

@@ -49,10 +49,6 @@ impl Node {
     }
 
     pub async fn open_in(nats: &NatsServer, cluster: &str, name: &str, settings: Settings) -> Node {
-        let node = NodeId::parse(name).expect("a name");
-        let sharing = Sharing::open(node.clone(), settings.state_dir.as_deref()).expect("a folder");
-        let gateway = Gateway::open_shared(settings, |local| sharing.share(local)).expect("a gateway");
-        let cluster = ClusterName::parse(cluster).expect("a name");
         // Quick to notice what is gone, and still patient enough for a busy machine.
         let timing = Timing {
             renew_every: Duration::from_millis(500),
@@ -61,6 +57,14 @@ impl Node {
             retry_after: Duration::from_millis(200),
             ..Timing::default()
         };
+        Node::open_timed(nats, cluster, name, settings, timing).await
+    }
+
+    pub async fn open_timed(nats: &NatsServer, cluster: &str, name: &str, settings: Settings, timing: Timing) -> Node {
+        let node = NodeId::parse(name).expect("a name");
+        let sharing = Sharing::open(node.clone(), settings.state_dir.as_deref()).expect("a folder");
+        let gateway = Gateway::open_shared(settings, |local| sharing.share(local)).expect("a gateway");
+        let cluster = ClusterName::parse(cluster).expect("a name");
         let settings = ClusterSettings::new(nats.url(), cluster, node);
         let let_go: Arc<Mutex<Vec<DeviceKey>>> = Arc::default();
         let gone = let_go.clone();
@@ -102,7 +106,7 @@ impl Node {
     pub async fn is_settled(&self) {
         soon("the node is settled", || async {
             let status = self.cluster.status();
-            status.has_lease && status.waiting == 0
+            status.is_ready && status.waiting == 0
         })
         .await;
     }

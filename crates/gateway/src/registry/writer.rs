@@ -29,7 +29,7 @@ use crate::pins::{self, Pins, Review};
 use crate::prepare::{PreparedToolset, ToolPreparer, Withdrawn};
 use crate::record::{Note, Recorder};
 use crate::settings::Settings;
-use crate::shared::{EventLog, GivenMarks, RecordKind, Shared};
+use crate::shared::{EventLog, GivenMarks, IdClaims, RecordKind, Shared};
 use crate::snapshot::{DeviceEntry, Presence, Traffic};
 use crate::store::{Commit, DeviceRow, Store, StoredState, Write};
 use crate::view::DeviceView;
@@ -63,6 +63,7 @@ pub(super) struct RegistryWriter {
     pub(super) store: Arc<Store>,
     grace: Duration,
     pub(super) forgetting: Forgetting,
+    ids: Arc<dyn IdClaims>,
     pub(super) events: Arc<dyn EventLog>,
     pub(super) faces: Faces,
     /// How often a device connected, by family.
@@ -94,6 +95,7 @@ impl RegistryWriter {
             store,
             grace: settings.grace,
             forgetting: Forgetting::new(settings, loaded.running, loaded.resting_ids),
+            ids: shared.ids.clone(),
             events: shared.events.clone(),
             faces: Faces::default(),
             joins: BTreeMap::new(),
@@ -137,7 +139,9 @@ impl RegistryWriter {
         }
         let id = match &known {
             Some(entry) => Some(entry.id.clone()),
-            None => self.take_back_id(&info.key).or_else(|| identity::mint(&info, |id| self.is_taken(id))),
+            None => self
+                .take_back_id(&info.key)
+                .or_else(|| identity::mint(&info, |id| self.is_taken(id) || !self.ids.claim(id, &info.key))),
         };
         let Some(id) = id else { return false };
         *self.joins.entry(info.family.name.clone()).or_default() += 1;

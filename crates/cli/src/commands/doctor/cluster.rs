@@ -71,6 +71,11 @@ fn assess(nats: &str, state: &ClusterState) -> Vec<DoctorCheck> {
         let message = format!("the policy is another one at {}", different.join(", "));
         checks.push(DoctorCheck::problem(NAME, message, "give all nodes the same [policy] table"));
     }
+    if !state.ids_twice.is_empty() {
+        let ids = state.ids_twice.iter().map(|id| clean(id)).collect::<Vec<_>>().join(", ");
+        let message = format!("these ids mean another device at other nodes: {ids}");
+        checks.push(DoctorCheck::problem(NAME, message, "forget one of both (`sinew devices forget ID`)"));
+    }
     checks
 }
 
@@ -86,6 +91,7 @@ mod tests {
             name: format!("n{number}"),
             devices: 0,
             policy: Some((*policy).to_owned()),
+            program: None,
         };
         ClusterState {
             name: "main".to_owned(),
@@ -96,6 +102,8 @@ mod tests {
             nodes: policies.iter().enumerate().map(node).collect(),
             moves: 0,
             waiting: 0,
+            unshared: 0,
+            ids_twice: Vec::new(),
             calls_out: 0,
             calls_in: 0,
             more: UnknownFields::new(),
@@ -110,6 +118,8 @@ mod tests {
     fn a_node_outside_of_its_cluster_and_another_policy_are_problems() {
         assert_eq!(results(&state(&["a", "a"])), [CheckState::Ok]);
         assert_eq!(results(&state(&["a", "a", "b"])), [CheckState::Ok, CheckState::Problem]);
+        let twice = ClusterState { ids_twice: vec!["lamp".to_owned()], ..state(&["a"]) };
+        assert_eq!(results(&twice), [CheckState::Ok, CheckState::Problem]);
         assert_eq!(results(&ClusterState { lease: false, ..state(&["a"]) }), [CheckState::Problem]);
         assert_eq!(results(&ClusterState { connected: false, ..state(&["a"]) }), [CheckState::Problem]);
     }
