@@ -362,6 +362,24 @@ mod tests {
         assert!(Cli::try_parse_from(["sinew", "sim", "board", "--luck", "lost=0.1"]).is_ok());
     }
 
+    /// The image begins the program, so that the command of the compose file is the rest of its command line.
+    #[test]
+    fn the_compose_file_of_the_example_starts_gateways() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let read = |file: &str| std::fs::read_to_string(root.join(file)).expect("a file");
+        assert!(read("packaging/Dockerfile").contains("\nENTRYPOINT [\"/sinew\"]\n"));
+        let compose = read("examples/cluster/compose.yaml");
+        let commands: Vec<Vec<String>> = compose
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("command: "))
+            .map(|command| serde_json::from_str(command).expect("a list"))
+            .collect();
+        let [nats, gateway] = &commands[..] else { panic!("two commands were expected: {commands:?}") };
+        assert_eq!(nats[0], "-js");
+        let parsed = Cli::try_parse_from(["sinew"].into_iter().chain(gateway.iter().map(String::as_str)));
+        assert!(matches!(parsed.map(|cli| cli.command), Ok(CliCommand::Serve(_))), "{gateway:?}");
+    }
+
     #[test]
     fn a_new_token_has_exactly_one_role() {
         assert!(Cli::try_parse_from(["sinew", "token", "new"]).is_err());

@@ -178,7 +178,7 @@ fn the_examples_for_load_balancers_fit_the_example_of_a_cluster() {
         let path = folder.join(file).canonicalize().expect("an example");
         let text = std::fs::read_to_string(&path).expect("an example");
         for port in [7310, 7320, 7330] {
-            assert!(text.contains(&format!("127.0.0.1:{port} ")), "{file} does not know {port}");
+            assert!(text.contains(&format!("127.0.0.1:{port}")), "{file} does not know {port}");
         }
         let found = ["/usr/sbin", "/usr/bin", "/usr/local/sbin"].map(|folder| Path::new(folder).join(program));
         match found.iter().find(|path| path.exists()) {
