@@ -135,7 +135,8 @@ async fn exchange(
     drop(message);
     let mut asked = FuturesUnordered::new();
     let mut checks = tokio::time::interval_at(Instant::now() + CHECK_EVERY, CHECK_EVERY);
-    let mut is_checked = false;
+    // Its node was asked about it, or said something of it.
+    let (mut is_checked, mut was_taken) = (false, false);
     loop {
         let heard = tokio::select! {
             heard = open.heard.recv() => heard,
@@ -163,11 +164,12 @@ async fn exchange(
             Some(Heard::Stopped { answered_all_for }) => {
                 open.is_over = true;
                 let age = open.begun.elapsed();
-                let is_unread = age < answered_all_for && age < core.nats.connected().borrow().whole_for();
+                let is_unread = !was_taken && age < answered_all_for && age < core.nats.connected().borrow().whole_for();
                 return Ok((if is_unread { CallAnswer::Refused } else { CallAnswer::Lost }, None));
             }
             None => return Ok((CallAnswer::Lost, None)),
         };
+        was_taken = true;
         match body {
             MessageBody::Progress { progress, total, message } => {
                 call.caller.progress(progress, total, message.as_deref());

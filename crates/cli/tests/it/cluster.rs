@@ -1,9 +1,11 @@
 //! Three gateways as one: the real binary, and a real NATS server.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -38,11 +40,15 @@ impl NatsServer {
     }
 
     fn node(&self, name: &str) -> TestGateway {
+        self.node_with(name, &[])
+    }
+
+    fn node_with(&self, name: &str, flags: &[&str]) -> TestGateway {
         let state = tempfile::tempdir().expect("a folder");
         let file = state.path().join("sinew.toml");
         let text = format!("[cluster]\nnats = \"nats://{}\"\nnode = \"{name}\"\n", self.address);
         std::fs::write(&file, text).expect("written");
-        TestGateway::open("serve", state, &["--config", &file.display().to_string()])
+        TestGateway::open("serve", state, &[&["--config", &file.display().to_string()], flags].concat())
     }
 }
 
@@ -231,4 +237,91 @@ fn the_example_for_containers_has_configurations_that_can_be_read() {
         std::fs::write(&file, configuration).expect("written");
         run(sinew(folder.path()).args(["config", "check"]).arg(&file)).ok();
     }
+}
+
+/// The smallest load balancer: each connection goes to the first address that takes it.
+fn balancer(addresses: Arc<Mutex<Vec<String>>>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let own = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for taken in listener.incoming().flatten() {
+            let addresses = addresses.lock().expect("a lock").clone();
+            let Some(chosen) = addresses.iter().find_map(|address| TcpStream::connect(address).ok()) else { continue };
+            for (mut from, mut to) in [(&taken, &chosen), (&chosen, &taken)].map(|(from, to)| {
+                (from.try_clone().expect("a socket"), to.try_clone().expect("a socket"))
+            }) {
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    own
+}
+
+/// Ends the calls, also of a test that fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn nodes_restart_one_after_the_other_and_every_call_is_answered() {
+    let nats = NatsServer::open();
+    // Any of them takes the board.
+    let token = "a-token-of-all-nodes";
+    let node = |name: &str| nats.node_with(name, &["--token", token]);
+    let [entry, attic, cellar] = ["entry", "attic", "cellar"].map(node);
+    let address = |node: &TestGateway| {
+        let url = node.devices_url().trim_start_matches("ws://");
+        url.split('/').next().unwrap_or_default().to_owned()
+    };
+    let addresses = Arc::new(Mutex::new(vec![address(&attic), address(&cellar)]));
+    let joined = |node: &TestGateway| node.json(&["cluster"])["lease"] == true && nodes(node).len() == 3;
+    for node in [&entry, &attic, &cellar] {
+        until("the node is in the cluster", || joined(node));
+    }
+    let url = format!("ws://{}/xiaozhi/v1/", balancer(addresses.clone()));
+    let command = ["sim", "board", "--connect", &url, "--token", token, "--kind", "relay"];
+    let _board = Process::start(sinew(entry.state.path()).args(command));
+    let mut id = None;
+    until("a board is here", || {
+        id = entry.json(&["devices"])["devices"][0]["id"].as_str().map(str::to_owned);
+        id.is_some()
+    });
+    let id = id.unwrap_or_default();
+    sees(&entry, &id, "ready");
+
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let over = Over(&is_over);
+        let calls = scope.spawn(|| {
+            let mut answered = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                let told = entry.run(&["call", &id, "self.get_relays"]);
+                // The board may take longer to come back than a call waits. Then nothing was sent.
+                assert!(told.code == 0 || told.err.contains("nothing was sent"), "{told:?}");
+                answered += usize::from(told.code == 0);
+            }
+            answered
+        });
+        let mut running = vec![attic, cellar];
+        for name in ["attic", "cellar", "attic"] {
+            // The one with the board stops as a service does, and comes back behind the other.
+            let mut stopping = running.remove(0);
+            run(Command::new("kill").args(["-TERM", &stopping.process.child.id().to_string()])).ok();
+            assert!(stopping.process.child.wait().expect("it ends").success());
+            let started = node(name);
+            until("the node is in the cluster", || joined(&started));
+            running.push(started);
+            *addresses.lock().expect("a lock") = running.iter().map(address).collect();
+            sees(&entry, &id, "ready");
+        }
+        drop(over);
+        assert!(calls.join().expect("every call is answered") > 0);
+    });
 }
