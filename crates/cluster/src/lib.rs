@@ -9,9 +9,10 @@
 //! - `members`: the devices of this node and of others, and which of the two the gateway sees
 //! - `core`: what all parts share; `drive`: the connection to the store, kept up
 //! - `toolsets`: tools of devices, which travel once for each distinct content
-//! - `sharing`: tokens, public names, marks of devices and the keys of request state, which all nodes share
+//! - `sharing`: tokens, public names, ids and marks of devices, and keys, which all nodes share
 //! - `remote`: a device of another node, and calls to it; `serve`: calls from other nodes
 //! - `leases`: reserving a device at the node that has it
+//! - `foreign`: the parsers, for the fuzz targets
 //! - `guarded`: a device of this node that other nodes can reach too
 //!
 //! All nodes of a cluster trust each other, and everybody whom NATS lets publish to the cluster's subjects: accounts of
@@ -21,6 +22,8 @@
 
 mod core;
 mod drive;
+#[doc(hidden)]
+pub mod foreign;
 mod guarded;
 mod leases;
 mod members;

@@ -84,7 +84,8 @@ pub(crate) fn parse_key(text: &str, is_device: bool) -> Option<Key> {
 
 pub(crate) fn parse_hash(text: &str) -> Option<DeviceHash> {
     let mut hash = [0; 16];
-    if text.len() != 32 || !text.is_ascii() {
+    // One device has one key: no capital letters, and no signs, which numbers may have.
+    if text.len() != 32 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         return None;
     }
     for (place, byte) in hash.iter_mut().enumerate() {
@@ -195,7 +196,7 @@ mod tests {
         for text in [&*foreign, "", "{}", r#"{"v":2,"held":null}"#, r#"{"v":1,"held":{"node":"A B"}}"#, "[[["] {
             assert_eq!(parse_record(&device, text.as_bytes()), None, "{text}");
         }
-        for wrong in ["", "zz", &"é".repeat(16), &"0".repeat(33)] {
+        for wrong in ["", "zz", &"é".repeat(16), &"0".repeat(33), &"+a".repeat(16), &"A".repeat(32)] {
             assert_eq!(parse_key(wrong, true), None, "{wrong}");
         }
     }

@@ -164,7 +164,8 @@ async fn exchange(
             Some(Heard::Stopped { answered_all_for }) => {
                 open.is_over = true;
                 let age = open.begun.elapsed();
-                let is_unread = !was_taken && age < answered_all_for && age < core.nats.connected().borrow().whole_for();
+                let is_unread =
+                    !was_taken && age < answered_all_for && age < core.nats.connected().borrow().whole_for();
                 return Ok((if is_unread { CallAnswer::Refused } else { CallAnswer::Lost }, None));
             }
             None => return Ok((CallAnswer::Lost, None)),

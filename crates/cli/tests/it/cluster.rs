@@ -247,9 +247,9 @@ fn balancer(addresses: Arc<Mutex<Vec<String>>>) -> SocketAddr {
         for taken in listener.incoming().flatten() {
             let addresses = addresses.lock().expect("a lock").clone();
             let Some(chosen) = addresses.iter().find_map(|address| TcpStream::connect(address).ok()) else { continue };
-            for (mut from, mut to) in [(&taken, &chosen), (&chosen, &taken)].map(|(from, to)| {
-                (from.try_clone().expect("a socket"), to.try_clone().expect("a socket"))
-            }) {
+            for (mut from, mut to) in [(&taken, &chosen), (&chosen, &taken)]
+                .map(|(from, to)| (from.try_clone().expect("a socket"), to.try_clone().expect("a socket")))
+            {
                 std::thread::spawn(move || {
                     let _ = std::io::copy(&mut from, &mut to);
                     let _ = to.shutdown(Shutdown::Write);

@@ -32,8 +32,7 @@ use crate::records::hash_of;
 use ids::{IdMirror, SharedIds};
 use kept::KeptFile;
 use names::{NameMirror, SharedNames};
-pub(crate) use records::NodeFacts;
-use records::{SharedKey, SharedRecord};
+pub(crate) use records::{NodeFacts, SharedKey, SharedRecord};
 use tokens::{SharedTokens, TokenMirror};
 use unwritten::Unwritten;
 
