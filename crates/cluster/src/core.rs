@@ -201,6 +201,14 @@ impl Core {
         (route, members.locals.get(&hash).map(|local| local.guarded.clone()))
     }
 
+    /// The other node that has a device.
+    pub(crate) fn node_of(&self, hash: DeviceHash) -> Option<NodeId> {
+        match self.route(hash).0 {
+            Route::At(run, _) => Some(run.node),
+            Route::Here | Route::Nowhere => None,
+        }
+    }
+
     pub(crate) fn may_act(&self, hash: DeviceHash) -> Result<(), Refusal> {
         lock(&self.members).presence.may_act(self.now(), hash)
     }

@@ -60,6 +60,17 @@ impl Device for RemoteDevice {
             if origin.door == DOOR {
                 return Err(away("it moved to another node meanwhile; try again"));
             }
+            // They are never whole in memory, and so in no message.
+            if call.caller.attachment().is_some() {
+                let node = core
+                    .node_of(self.hash)
+                    .map_or_else(|| "that has the device".to_owned(), |node| format!("`{node}`"));
+                let message = format!(
+                    "files cannot be sent to a device at another node of the cluster; nothing was sent. Make the call at \
+                     the node {node}"
+                );
+                return Err(ToolError::new(ErrorKind::Unsupported, message));
+            }
             forward(&core, self.hash, &self.tools(), call, origin).await
         })
     }

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use sinew_gateway::aside;
 use sinew_gateway::shared::IdClaims;
 use sinew_presence::{DeviceHash, Revision, WriteAnswer};
 use sinew_tool::{DeviceId, DeviceKey};
 
 use super::records::{SharedKey, SharedRecord};
-use super::{AT_ONCE, Parts, blocking};
+use super::{AT_ONCE, Parts};
 use crate::core::lock;
 use crate::nats::Bucket;
 use crate::records::hash_of;
@@ -60,7 +61,7 @@ impl IdClaims for SharedIds {
         self.parts.runtime.spawn(async move {
             let _ = sender.send(claim(&parts.ids, &bucket, &wanted, device).await);
         });
-        match blocking(|| receiver.recv_timeout(PATIENCE)) {
+        match aside(|| receiver.recv_timeout(PATIENCE)) {
             Ok(Ok(holder)) => holder == device,
             Ok(Err(why)) => alone(id, &why),
             Err(_) => alone(id, "NATS does not answer"),

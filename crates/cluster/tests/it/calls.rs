@@ -1,10 +1,13 @@
 //! Calls to the node that has the device, and everything on the way back.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sinew_gateway::{Principal, Request, Role, Settings};
 use sinew_tool::outcome::SOURCE_KEY;
-use sinew_tool::{Args, ErrorKind, TraceParent, json};
+use sinew_tool::{
+    Answer, Args, Attachment, BoxFuture, Caller, ErrorKind, LogLevel, Question, ToolError, TraceParent, Value, json,
+};
 
 use crate::nats_server::NatsServer;
 use crate::support::{Listener, Node, TestDevice, text_of};
@@ -124,4 +127,44 @@ async fn a_device_that_reports_faster_than_it_is_heard_is_still_asked_and_answer
     let heard = listener.heard.lock().expect("a lock");
     assert!(heard.len() < 100_000, "all of {} reports waited somewhere", heard.len());
     assert_eq!(heard.iter().filter(|line| line.starts_with("asked")).count(), 1);
+}
+
+/// A caller that sends a file along.
+struct Sender;
+
+impl Attachment for Sender {
+    fn sizes(&self) -> &[u64] {
+        &[1]
+    }
+
+    fn next(&self) -> BoxFuture<'_, Result<Option<Vec<u8>>, ToolError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+impl Caller for Sender {
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+    fn log(&self, _: LogLevel, _: Value) {}
+
+    fn ask(&self, _: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {
+        Box::pin(std::future::ready(Ok(BTreeMap::new())))
+    }
+
+    fn attachment(&self) -> Option<Arc<dyn Attachment>> {
+        Some(Arc::new(Sender))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_with_files_is_refused_and_the_node_that_takes_it_is_named() {
+    let nats = NatsServer::open().await;
+    let [a, b] = [Node::open(&nats, "a").await, Node::open(&nats, "b").await];
+    let board = TestDevice::board(1);
+    a.join(&board);
+    b.sees("board-1").await;
+    let error = b.call_with("board-1", "echo", json!({}), Arc::new(Sender)).await.expect_err("files stay here");
+    assert_eq!((error.kind, board.count()), (ErrorKind::Unsupported, 0));
+    assert!(error.message.contains("the node `a`"), "{error}");
+    a.call_with("board-1", "echo", json!({}), Arc::new(Sender)).await.expect("the device is here");
 }
