@@ -13,7 +13,8 @@ pub struct ClusterState {
     pub node: String,
     /// Whether it can reach NATS.
     pub connected: bool,
-    /// Whether the other gateways count on it. Without, it does not act on devices that they can reach too.
+    /// Whether it is a part of the cluster: the other gateways count on it, and it knows what they have. Without, it does
+    /// not act on devices that they can reach too.
     pub lease: bool,
     /// The version of the NATS server; empty before the first connection.
     pub server: String,

@@ -74,7 +74,7 @@ pub(crate) enum Step {
     LetGo(Arc<dyn Device>),
     /// End a device of another node, unless it is somewhere by then.
     EndLater(DeviceHash, Weak<RemoteDevice>),
-    /// Give a device the marks that another node says it has.
+    /// Give a device the marks and the pin that another node says it has.
     Mark(DeviceHash),
 }
 
@@ -387,17 +387,31 @@ impl Core {
         match step {
             Step::Apply(DeviceEvent::Joined(device)) => {
                 let hash = hash_of(&device.info().key);
+                // Before anybody can call it.
+                self.pin(hash);
                 self.gateway.apply(DeviceEvent::Joined(device));
                 self.mark(hash);
             }
             Step::Apply(event) => self.gateway.apply(event),
-            Step::Mark(hash) => self.mark(hash),
+            Step::Mark(hash) => {
+                self.pin(hash);
+                self.mark(hash);
+            }
             Step::LetGo(device) => (self.let_go)(&device),
             Step::EndLater(device, remote) => {
                 drop(tokio::spawn(end_if_gone(Arc::downgrade(self), device, remote)));
             }
             Step::Offer(hash) => self.offer(hash).await,
             Step::Fetch(digest) => drop(tokio::spawn(crate::drive::fetch(Arc::downgrade(self), digest))),
+        }
+    }
+
+    /// Brings what is agreed on about a device up to date with what other nodes say.
+    fn pin(&self, hash: DeviceHash) {
+        if let Some(pin) = self.shared.pin_of(hash)
+            && let Err(error) = blocking(|| self.gateway.set_pin(&pin.key(), pin.agreed.as_deref()))
+        {
+            tracing::warn!(device = %pin.key(), "what another node agreed on could not be kept here: {error}");
         }
     }
 

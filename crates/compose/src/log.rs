@@ -91,7 +91,9 @@ pub fn start(levels: Targets, format: LogFormat, color: bool) -> io::Result<Runn
     let registry = tracing_subscriber::registry().with(levels);
     let _ = match format {
         LogFormat::Text => registry.with(lines.with_filter(limit)).try_init(),
-        LogFormat::Json => registry.with(lines.json().flatten_event(true).with_span_list(false).with_filter(limit)).try_init(),
+        LogFormat::Json => {
+            registry.with(lines.json().flatten_event(true).with_span_list(false).with_filter(limit)).try_init()
+        }
     };
     Ok(RunningLog { queue, thread: Some(thread), ended })
 }

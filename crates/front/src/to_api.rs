@@ -8,7 +8,8 @@ use sinew_api::{
 };
 use sinew_gateway::{
     ApprovalGrant, ApprovalRequest, AuditRecord, AuditReport, CallExplanation, DeviceChanges, DeviceView, EventPage,
-    GrantReach, HeldChange, HeldForm, HeldToolView, JournalEntry, LeaseView, PendingBoard, PublicTool, TokenView, ToolEffect,
+    GrantReach, HeldChange, HeldForm, HeldToolView, JournalEntry, LeaseView, PendingBoard, PublicTool, TokenView,
+    ToolEffect,
 };
 use sinew_policy::EffectSource;
 use sinew_tool::text::cut;

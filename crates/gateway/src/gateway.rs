@@ -31,7 +31,7 @@ use crate::principal::{Principal, Role};
 use crate::record::{Note, Recorder};
 use crate::registry::{Agreement, Registry};
 use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
-use crate::shared::{GivenMarks, NameClaim, OwnIds, OwnMarks, RecordKind, Shared};
+use crate::shared::{GivenMarks, NameClaim, OwnIds, OwnMarks, OwnPins, RecordKind, Shared};
 use crate::snapshot::{Holder, Presence, Snapshot};
 use crate::state_check::lost_board_key;
 use crate::state_guard::StateGuard;
@@ -146,6 +146,7 @@ impl Gateway {
             ids: Arc::new(OwnIds),
             tokens: Arc::new(LocalTokens::new(store.clone(), std::mem::take(&mut loaded.tokens))),
             marks: Arc::new(OwnMarks),
+            pins: Arc::new(OwnPins),
             events: Arc::new(LocalEvents::new(store.clone(), events, loaded.seq, std::mem::take(&mut loaded.nths))),
             audit: store.clone(),
             request_keys: Arc::new(LocalRequestKey::open(dir)?),
@@ -308,6 +309,16 @@ impl Gateway {
     /// The keys from which the tokens of approved boards are made; the first is of this gateway.
     pub fn board_keys(&self) -> Vec<String> {
         self.inner.shared.board_keys.keys()
+    }
+
+    /// What is agreed on about pinned devices: for each the text of a lock that has it alone.
+    pub fn agreed_pins(&self) -> Vec<(DeviceKey, String)> {
+        self.inner.registry.agreed_pins()
+    }
+
+    /// Takes over what another gateway of the cluster says is agreed on about a device, also of one that is unknown here.
+    pub fn set_pin(&self, device: &DeviceKey, agreed: Option<&str>) -> Result<(), ToolError> {
+        self.inner.registry.set_pin(device, agreed)
     }
 
     /// All public names that this gateway gave.

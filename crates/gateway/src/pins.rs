@@ -68,6 +68,20 @@ impl Pins {
         self.owners.get(&key.0).cloned()
     }
 
+    /// The text of a lock that has this device alone.
+    pub(crate) fn text_of(&self, key: &DeviceKey) -> Option<String> {
+        let owner = (**self.owners.get(&key.0)?).clone();
+        Some(Lock { owners: [(key.0.clone(), owner)].into() }.to_text())
+    }
+
+    /// Takes over an agreement about a device, or that there is none.
+    pub(crate) fn set(&mut self, key: &DeviceKey, agreed: Option<Arc<LockedOwner>>) {
+        match agreed {
+            Some(agreed) => drop(self.owners.insert(key.0.clone(), agreed)),
+            None => self.unpin(key),
+        }
+    }
+
     pub(crate) fn unpin(&mut self, key: &DeviceKey) {
         self.owners.remove(&key.0);
     }
@@ -79,12 +93,11 @@ impl Pins {
 
     /// Takes over what a review allows. Gives whether the agreement changed.
     pub(crate) fn settle(&mut self, key: &DeviceKey, review: &Review) -> bool {
-        match &review.next {
-            _ if is_same(self.owners.get(&key.0), review.next.as_ref()) => return false,
-            Some(next) => drop(self.owners.insert(key.0.clone(), next.clone())),
-            None => drop(self.owners.remove(&key.0)),
+        let has_changed = !is_same(self.owners.get(&key.0), review.next.as_ref());
+        if has_changed {
+            self.set(key, review.next.clone());
         }
-        true
+        has_changed
     }
 
     /// The file and what it should hold now.
@@ -96,6 +109,13 @@ impl Pins {
 
 fn is_same(one: Option<&Arc<LockedOwner>>, two: Option<&Arc<LockedOwner>>) -> bool {
     one.map(Arc::as_ptr) == two.map(Arc::as_ptr)
+}
+
+/// The agreement about a device in the text of a lock that has it alone.
+pub(crate) fn of_text(key: &DeviceKey, text: &str) -> Result<LockedOwner, String> {
+    let mut owner = Lock::parse(text)?.owners.remove(&key.0).ok_or("it says nothing of this device")?;
+    owner.follow.get_or_insert(Follow::Nothing);
+    Ok(owner)
 }
 
 /// The tools that were agreed on.

@@ -1,5 +1,5 @@
-//! What several gateways of one cluster share: names, ids, tokens, what people gave devices, events, the audit, and the
-//! keys that seal request state and make the tokens of boards.
+//! What several gateways of one cluster share: names, ids, tokens, what people gave devices, pins, events, the audit, and
+//! the keys that seal request state and make the tokens of boards.
 //!
 //! Each is a small trait. The local form is the store of this gateway (`store`); a cluster gives each a second form that
 //! asks the others, usually in front of the local one. Everything else the store keeps belongs to one gateway alone.
@@ -23,6 +23,7 @@ pub struct Shared {
     pub ids: Arc<dyn IdClaims>,
     pub tokens: Arc<dyn TokenStore>,
     pub marks: Arc<dyn DeviceMarks>,
+    pub pins: Arc<dyn AgreedPins>,
     pub events: Arc<dyn EventLog>,
     pub audit: Arc<dyn AuditLog>,
     pub request_keys: Arc<dyn RequestKeys>,
@@ -164,6 +165,21 @@ pub(crate) struct OwnMarks;
 
 impl DeviceMarks for OwnMarks {
     fn note(&self, _: &DeviceKey, _: GivenMarks) {}
+}
+
+/// The agreed tools of pinned devices. Each gateway keeps its own copy in its lock; what another changed comes through
+/// [`Gateway::set_pin`](crate::Gateway::set_pin).
+pub trait AgreedPins: Send + Sync {
+    /// What is agreed on about a device changed at this gateway: the text of a lock that has this device alone, or nothing
+    /// for one that is not pinned any more. Never waits.
+    fn note(&self, device: &DeviceKey, agreed: Option<String>);
+}
+
+/// The local form: nobody else has to know.
+pub(crate) struct OwnPins;
+
+impl AgreedPins for OwnPins {
+    fn note(&self, _: &DeviceKey, _: Option<String>) {}
 }
 
 /// What devices sent, and what the gateway reports about them.

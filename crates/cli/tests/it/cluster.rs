@@ -111,8 +111,9 @@ fn three_gateways_list_and_call_each_others_boards_and_notice_one_that_hangs() {
         let expected = [("attic", 1), ("cellar", 0), ("garage", 0)].map(|(name, devices)| (name.to_owned(), devices));
         until("all nodes are known", || nodes(node) == expected);
     }
+    until("the node is in the cluster", || cellar.json(&["cluster"])["lease"] == true);
     let shown = cellar.run(&["cluster"]).ok().out;
-    assert!(shown.contains("Cluster main, node cellar: connected to NATS") && shown.contains("attic"), "{shown}");
+    assert!(shown.contains("Cluster main, node cellar: connected to NATS 2.") && shown.contains("attic"), "{shown}");
 
     let told = cellar.run(&["doctor"]).out;
     assert!(told.contains("node cellar of 3 in main, NATS"), "{told}");

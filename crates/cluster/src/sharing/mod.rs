@@ -1,5 +1,5 @@
-//! What the nodes of a cluster share beside their devices: tokens, public names of tools, ids and marks of devices, the
-//! keys that seal request state, and those of boards. It also tells of the policy of each node.
+//! What the nodes of a cluster share beside their devices: tokens, public names of tools, ids, marks and pins of devices,
+//! the keys that seal request state, and those of boards. It also tells of the policy of each node.
 //!
 //! Each node keeps its own copy, in its store and in a file, and serves from it while NATS is away. The bucket `shared`
 //! of the cluster's store has the records of all; what a node changed waits until it is written there.
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use sinew_gateway::shared::{BoardKeys, DeviceMarks, GivenMarks, RequestKeys, Shared};
+use sinew_gateway::shared::{AgreedPins, BoardKeys, DeviceMarks, GivenMarks, RequestKeys, Shared};
 use sinew_gateway::{Gateway, aside};
 use sinew_presence::{DeviceHash, NodeId};
 use sinew_tool::DeviceKey;
@@ -32,6 +32,7 @@ use crate::records::hash_of;
 use ids::{IdMirror, SharedIds};
 use kept::KeptFile;
 use names::{NameMirror, SharedNames};
+use records::SharedPin;
 pub(crate) use records::{NodeFacts, SharedKey, SharedRecord};
 use tokens::{SharedTokens, TokenMirror};
 use unwritten::Unwritten;
@@ -58,6 +59,7 @@ impl Sharing {
             ids: IdMirror::default(),
             unwritten: Unwritten::default(),
             marks: Mutex::default(),
+            pins: Mutex::default(),
             nodes: Mutex::default(),
             seen: Mutex::default(),
         };
@@ -72,6 +74,7 @@ impl Sharing {
             ids: Arc::new(SharedIds { parts: parts() }),
             tokens: Arc::new(SharedTokens::new(parts(), local.tokens)),
             marks: Arc::new(SharedMarks { parts: parts() }),
+            pins: Arc::new(SharedPins { parts: parts() }),
             request_keys: Arc::new(SharedRequestKeys { parts: parts(), local: local.request_keys }),
             board_keys: Arc::new(SharedBoardKeys { parts: parts(), local: local.board_keys }),
             ..local
@@ -92,6 +95,8 @@ pub(crate) struct Parts {
     unwritten: Unwritten,
     /// What the cluster says that people gave devices.
     marks: Mutex<HashMap<DeviceHash, GivenMarks>>,
+    /// What the cluster says is agreed on.
+    pins: Mutex<HashMap<DeviceHash, SharedPin>>,
     nodes: Mutex<BTreeMap<NodeId, NodeFacts>>,
     /// The keys that the bucket has.
     seen: Mutex<HashSet<String>>,
@@ -113,13 +118,14 @@ impl Parts {
         lock(&self.seen).clear();
         lock(&self.nodes).clear();
         lock(&self.marks).clear();
+        lock(&self.pins).clear();
         self.tokens.forget_bucket();
         self.names.forget_bucket();
         self.ids.forget_bucket();
         *lock(&self.bucket) = Some(bucket);
     }
 
-    /// What a record of the bucket says. The answer names a device whose marks changed.
+    /// What a record of the bucket says. The answer names a device whose marks or pin changed.
     pub(crate) fn handle_change(self: &Arc<Parts>, key: &str, text: &[u8]) -> Option<DeviceHash> {
         let Some(parsed) = SharedKey::parse(key).zip(SharedRecord::parse(key, text)) else {
             tracing::debug!(key, "a shared record of another version was left alone");
@@ -140,6 +146,10 @@ impl Parts {
                 lock(&self.marks).insert(device, marks);
                 return Some(device);
             }
+            (SharedKey::Pin(device), SharedRecord::Pin(pin)) => {
+                lock(&self.pins).insert(device, *pin);
+                return Some(device);
+            }
             (SharedKey::Node(node), SharedRecord::Node(facts)) => drop(lock(&self.nodes).insert(node, facts)),
             _ => {}
         }
@@ -152,6 +162,14 @@ impl Parts {
             return None;
         }
         lock(&self.marks).get(&device).cloned()
+    }
+
+    /// What is agreed on about a device, as far as another node said it last.
+    pub(crate) fn pin_of(&self, device: DeviceHash) -> Option<SharedPin> {
+        if self.unwritten.has(&SharedKey::Pin(device)) {
+            return None;
+        }
+        lock(&self.pins).get(&device).cloned()
     }
 
     /// What is known of the other nodes and of this one.
@@ -175,6 +193,13 @@ impl Parts {
             let key = SharedKey::Device(hash_of(&device));
             if !lock(&self.marks).contains_key(&hash_of(&device)) && !self.unwritten.has(&key) {
                 self.unwritten.add(key, SharedRecord::Marks(marks));
+            }
+        }
+        for (device, agreed) in gateway.agreed_pins() {
+            let (hash, pin) = (hash_of(&device), SharedPin::new(&device, Some(agreed)));
+            let key = SharedKey::Pin(hash);
+            if !lock(&self.pins).contains_key(&hash) && !self.unwritten.has(&key) {
+                self.unwritten.add(key, SharedRecord::Pin(Box::new(pin)));
             }
         }
         ids::claim_all(&self, &bucket, gateway.id_claims()).await;
@@ -216,6 +241,17 @@ struct SharedMarks {
 impl DeviceMarks for SharedMarks {
     fn note(&self, device: &DeviceKey, marks: GivenMarks) {
         self.parts.unwritten.add(SharedKey::Device(hash_of(device)), SharedRecord::Marks(marks));
+    }
+}
+
+struct SharedPins {
+    parts: Arc<Parts>,
+}
+
+impl AgreedPins for SharedPins {
+    fn note(&self, device: &DeviceKey, agreed: Option<String>) {
+        let pin = SharedPin::new(device, agreed);
+        self.parts.unwritten.add(SharedKey::Pin(hash_of(device)), SharedRecord::Pin(Box::new(pin)));
     }
 }
 

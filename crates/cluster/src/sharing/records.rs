@@ -9,13 +9,15 @@ use sinew_gateway::shared::{GivenMarks, NameClaim, TokenKind, TokenRow};
 use sinew_presence::{DeviceHash, NodeId};
 use sinew_tool::{DeviceId, DeviceKey, Digest, TokenId};
 
-use crate::records::{VERSION, parse_hash};
+use crate::records::{VERSION, hash_of, parse_hash};
 
 /// The longest record that is read.
 const MAX_RECORD: usize = 16 << 10;
 /// The bytes of a key of boards: as of any secret in a state directory.
 const MIN_BOARD_KEY: usize = 8;
 const MAX_BOARD_KEY: usize = 512;
+/// The longest pin: it has the tools of a device, and must fit a message of NATS.
+const MAX_PIN: usize = 768 << 10;
 /// More labels than a device may have.
 const MAX_LABELS: usize = 256;
 
@@ -32,6 +34,8 @@ pub(crate) enum SharedKey {
     /// A public name, which means one tool.
     Name(DeviceHash),
     Device(DeviceHash),
+    /// What is agreed on about a device.
+    Pin(DeviceHash),
     Node(NodeId),
 }
 
@@ -45,6 +49,7 @@ pub(crate) enum SharedRecord {
     Token(Box<SharedToken>),
     Name(Box<SharedName>),
     Marks(GivenMarks),
+    Pin(Box<SharedPin>),
     Node(NodeFacts),
 }
 
@@ -70,6 +75,14 @@ pub(crate) struct SharedName {
     pub(crate) name: String,
     pub(crate) owner: Option<String>,
     pub(crate) face: Option<String>,
+}
+
+/// What is agreed on about a device: the text of a lock that has it alone; none where it is not pinned any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SharedPin {
+    v: u32,
+    pub(crate) device: String,
+    pub(crate) agreed: Option<String>,
 }
 
 /// What nodes tell of themselves.
@@ -149,6 +162,7 @@ impl SharedKey {
             SharedKey::Tool(hash) => format!("tool.{hash}"),
             SharedKey::Name(hash) => format!("name.{hash}"),
             SharedKey::Device(hash) => format!("device.{hash}"),
+            SharedKey::Pin(hash) => format!("pin.{hash}"),
             SharedKey::Node(node) => format!("node.{node}"),
         }
     }
@@ -163,6 +177,7 @@ impl SharedKey {
             "tool" => parse_hash(rest).map(SharedKey::Tool),
             "name" => parse_hash(rest).map(SharedKey::Name),
             "device" => parse_hash(rest).map(SharedKey::Device),
+            "pin" => parse_hash(rest).map(SharedKey::Pin),
             "node" => NodeId::parse(rest).map(SharedKey::Node),
             _ => None,
         }
@@ -193,18 +208,19 @@ impl SharedRecord {
                 let labels = labels.iter().map(Label::to_string).collect();
                 serde_json::to_string(&MarksText { v: VERSION, name: name.clone(), labels })
             }
+            SharedRecord::Pin(pin) => serde_json::to_string(pin),
             SharedRecord::Node(facts) => serde_json::to_string(facts),
         }
         .ok()
-        .filter(|text| text.len() <= MAX_RECORD)
+        .filter(|text| text.len() <= longest(matches!(self, SharedRecord::Pin(_))))
     }
 
     /// Reads the record of a key; `None` for one of another version, or that does not belong there.
     pub(crate) fn parse(key: &str, text: &[u8]) -> Option<SharedRecord> {
-        if text.len() > MAX_RECORD {
+        let key = SharedKey::parse(key)?;
+        if text.len() > longest(matches!(key, SharedKey::Pin(_))) {
             return None;
         }
-        let key = SharedKey::parse(key)?;
         let (v, record) = match &key {
             SharedKey::RequestKey(_) => {
                 let KeyText { v, key } = serde_json::from_slice(text).ok()?;
@@ -239,6 +255,11 @@ impl SharedRecord {
                 let labels = labels.ok().filter(|labels| labels.len() <= MAX_LABELS)?;
                 (v, SharedRecord::Marks(GivenMarks { name, labels }))
             }
+            SharedKey::Pin(device) => {
+                let pin: SharedPin = serde_json::from_slice(text).ok()?;
+                // Nobody may speak for another device.
+                (pin.v, SharedRecord::Pin(Box::new(Some(pin).filter(|pin| hash_of(&pin.key()) == *device)?)))
+            }
             SharedKey::Node(_) => {
                 let facts: NodeFacts = serde_json::from_slice(text).ok()?;
                 (facts.v, SharedRecord::Node(facts))
@@ -270,6 +291,20 @@ impl SharedName {
             face: self.face.as_deref().and_then(Digest::parse),
         }
     }
+}
+
+impl SharedPin {
+    pub(crate) fn new(device: &DeviceKey, agreed: Option<String>) -> SharedPin {
+        SharedPin { v: VERSION, device: device.0.clone(), agreed }
+    }
+
+    pub(crate) fn key(&self) -> DeviceKey {
+        DeviceKey(self.device.clone())
+    }
+}
+
+fn longest(is_pin: bool) -> usize {
+    if is_pin { MAX_PIN } else { MAX_RECORD }
 }
 
 impl NodeFacts {
@@ -331,6 +366,7 @@ mod tests {
     #[test]
     fn records_come_back_as_they_were() {
         let node = || NodeId::parse("attic").unwrap();
+        let lamp = DeviceKey("lamp:1".to_owned());
         let name = SharedName::of(&claim());
         let marks = GivenMarks { name: Some("Küche".to_owned()), labels: vec![Label::parse("kitchen").unwrap()] };
         for (key, record) in [
@@ -345,6 +381,8 @@ mod tests {
             (SharedKey::tool(&name.tool, &name.digest), SharedRecord::Name(Box::new(name.clone()))),
             (SharedKey::name(&name.name, &name.digest), SharedRecord::Name(Box::new(name.clone()))),
             (SharedKey::Device(DeviceHash([3; 16])), SharedRecord::Marks(marks)),
+            (SharedKey::Pin(hash_of(&lamp)), SharedRecord::Pin(Box::new(SharedPin::new(&lamp, Some("{}".to_owned()))))),
+            (SharedKey::Pin(hash_of(&lamp)), SharedRecord::Pin(Box::new(SharedPin::new(&lamp, None)))),
             (SharedKey::Node(node()), SharedRecord::Node(NodeFacts::new("p1".to_owned()))),
         ] {
             let text = key.text();
@@ -371,6 +409,7 @@ mod tests {
             ("id.a", r#"{"v":1,"device":"00"}"#),
             ("device.zz", r#"{"v":1,"name":null,"labels":[]}"#),
             ("device.00000000000000000000000000000000", r#"{"v":1,"name":null,"labels":["A B"]}"#),
+            ("pin.00000000000000000000000000000000", r#"{"v":1,"device":"lamp:1","agreed":null}"#),
             ("node.attic", "[[["),
             ("", ""),
             ("other.x", "{}"),

@@ -68,8 +68,10 @@ impl Unwritten {
     async fn write(&self, bucket: &Bucket, key: SharedKey, record: SharedRecord) -> bool {
         let name = key.text();
         let written = match (record.text(), &record) {
-            // It could not be read again.
-            (None, _) => Ok(()),
+            (None, _) => {
+                tracing::warn!(record = name, "a change stays at this node: it is too long to be shared");
+                Ok(())
+            }
             (Some(text), SharedRecord::Token(token)) if token.row.is_some() => {
                 bucket.keep(&name, Bytes::from(text)).await
             }

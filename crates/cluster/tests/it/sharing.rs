@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use sinew_gateway::{IfTaken, Label, Principal, Role, Settings, Shape};
+use sinew_gateway::{Follow, IfTaken, Label, Principal, Role, Settings, Shape};
 use sinew_tool::{Applicant, DeviceId, DeviceKey, Enrol, Enrolment, Reach, Tool, json};
 
 use crate::nats_server::NatsServer;
@@ -304,4 +304,33 @@ async fn a_board_that_was_approved_at_one_node_gets_the_same_token_at_another() 
     let same = || async { b.gateway.enrol(&board("own")) == Enrolment::Approved { token: token.clone() } };
     soon("the other node gives it the same", same).await;
     assert!(matches!(b.gateway.enrol(&board("another")), Enrolment::Pending { .. }), "it is another board");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_agreed_on_about_a_device_holds_at_all_nodes_also_when_it_moves() {
+    let nats = NatsServer::open().await;
+    let [a, b] = [Node::open(&nats, "a").await, Node::open(&nats, "b").await];
+    is_joined(&[&a, &b]).await;
+    let device = |number| TestDevice::new(1, Reach::OneLink, vec![tool("set", number)]);
+    a.join(&device(1));
+    b.sees("board-1").await;
+    a.gateway.pin("board-1", Follow::Nothing).expect("pinned");
+    let pinned = |node: &Node| node.gateway.find_device("board-1").is_some_and(|device| device.pinned);
+    soon("the other node knows", || async { pinned(&b) }).await;
+    // With other tools it comes to the other node, and to one that never knew it.
+    let c = Node::open(&nats, "c").await;
+    c.is_settled().await;
+    b.join(&device(2));
+    for node in [&a, &b, &c] {
+        soon("its tools are held back", || async {
+            node.gateway.find_device("board-1").is_some_and(|device| device.quarantined > 0)
+        })
+        .await;
+    }
+    // Not pinned any more, nothing is held back anywhere.
+    c.gateway.unpin("board-1").expect("unpinned");
+    for node in [&a, &b, &c] {
+        let is_free = || async { !pinned(node) && names(node).iter().any(|(_, number)| *number == 2) };
+        soon("it is not pinned", is_free).await;
+    }
 }

@@ -50,12 +50,21 @@ impl Agreed {
                 Some(Arc::new(next))
             }
         };
+        Ok(Agreed::on(entry, agreed, next))
+    }
+
+    /// Compares a device with what is agreed on next about it.
+    pub(super) fn on(
+        entry: Arc<DeviceEntry>,
+        agreed: Option<Arc<LockedOwner>>,
+        next: Option<Arc<LockedOwner>>,
+    ) -> Agreed {
         let info = match &entry.presence {
             Presence::Here(device) => device.info(),
             Presence::Away(_) => entry.info.clone(),
         };
-        let review = Review::of(agreed, next, &info, tools);
-        Ok(Agreed { entry, info, review })
+        let review = Review::of(agreed, next, &info, entry.toolset());
+        Agreed { entry, info, review }
     }
 }
 

@@ -89,6 +89,7 @@ impl RegistryWriter {
         let mut commits = Vec::new();
         if entry.pinned {
             self.pins.unpin(&entry.info.key);
+            self.note_pin(&entry.info);
             commits.extend(self.pins.to_file().map(|(path, text)| self.store.file(path, text)));
         }
         commits.push(self.drop_device(&entry, "a person forgot it"));

@@ -16,13 +16,13 @@ use std::time::SystemTime;
 use arc_swap::ArcSwap;
 use serde_json::json;
 use sinew_spec::lock::Follow;
-use sinew_tool::{DeviceEvent, DeviceId, DeviceInfo, DeviceKey, FamilyName, Notice, ToolError, Toolset};
+use sinew_tool::{DeviceEvent, DeviceId, DeviceInfo, DeviceKey, ErrorKind, FamilyName, Notice, ToolError, Toolset};
 use tokio::sync::watch;
 
 use crate::aside::aside;
 use crate::held::device_topic;
 use crate::labels::Label;
-use crate::pins::{Pins, Review};
+use crate::pins::{self, Pins, Review};
 use crate::prepare::ToolPreparer;
 use crate::record::Recorder;
 use crate::settings::{OpenError, Settings};
@@ -137,7 +137,9 @@ impl Registry {
                 (entry, agreed)
             };
             let agreed = aside(|| Agreed::new(entry, agreed, agreement))?;
-            if let Some(kept) = self.lock().agree(&agreed) {
+            let mut writer = self.lock();
+            if let Some(kept) = writer.agree(&agreed) {
+                writer.note_pin(&agreed.info);
                 break kept;
             }
         };
@@ -198,6 +200,41 @@ impl Registry {
             commit.wait()?;
         }
         Ok(true)
+    }
+
+    /// What is agreed on about pinned devices.
+    pub(crate) fn agreed_pins(&self) -> Vec<(DeviceKey, String)> {
+        self.lock().agreed_pins()
+    }
+
+    /// Takes over what another gateway says is agreed on about a device. It is told only of what the device then changes by
+    /// itself.
+    pub(crate) fn set_pin(&self, key: &DeviceKey, agreed: Option<&str>) -> Result<(), ToolError> {
+        let wrong = |why: String| ToolError::new(ErrorKind::InvalidArguments, format!("the pin cannot be used: {why}"));
+        let next = agreed.map(|text| pins::of_text(key, text)).transpose().map_err(wrong)?.map(Arc::new);
+        let commit = loop {
+            let (entry, before) = {
+                let mut writer = self.lock();
+                let before = writer.pins.agreed(key);
+                if before == next {
+                    return Ok(());
+                }
+                match writer.entry_of(key) {
+                    None => break writer.set_pin(key, next),
+                    Some(entry) => (entry, before),
+                }
+            };
+            let agreed = aside(|| Agreed::on(entry, before, next.clone()));
+            let mut writer = self.lock();
+            if let Some((_, commit)) = writer.agree(&agreed) {
+                if writer.pins.agreed(key) != next {
+                    writer.note_pin(&agreed.info);
+                }
+                break commit;
+            }
+        };
+        self.notify_all();
+        commit.map_or(Ok(()), Commit::wait)
     }
 
     pub(crate) fn name_claims(&self) -> Vec<NameClaim> {

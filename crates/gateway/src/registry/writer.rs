@@ -29,7 +29,7 @@ use crate::pins::{self, Pins, Review};
 use crate::prepare::{PreparedToolset, ToolPreparer, Withdrawn};
 use crate::record::{Note, Recorder};
 use crate::settings::Settings;
-use crate::shared::{EventLog, GivenMarks, IdClaims, RecordKind, Shared};
+use crate::shared::{AgreedPins, EventLog, GivenMarks, IdClaims, RecordKind, Shared};
 use crate::snapshot::{DeviceEntry, Presence, Traffic};
 use crate::store::{Commit, DeviceRow, Store, StoredState, Write};
 use crate::view::DeviceView;
@@ -64,6 +64,7 @@ pub(super) struct RegistryWriter {
     grace: Duration,
     pub(super) forgetting: Forgetting,
     ids: Arc<dyn IdClaims>,
+    agreed: Arc<dyn AgreedPins>,
     pub(super) events: Arc<dyn EventLog>,
     pub(super) faces: Faces,
     /// How often a device connected, by family.
@@ -96,6 +97,7 @@ impl RegistryWriter {
             grace: settings.grace,
             forgetting: Forgetting::new(settings, loaded.running, loaded.resting_ids),
             ids: shared.ids.clone(),
+            agreed: shared.pins.clone(),
             events: shared.events.clone(),
             faces: Faces::default(),
             joins: BTreeMap::new(),
@@ -383,6 +385,30 @@ impl RegistryWriter {
         Some((view, commit))
     }
 
+    /// Keeps what another gateway says is agreed on about a device that is unknown here.
+    pub(super) fn set_pin(&mut self, key: &DeviceKey, agreed: Option<Arc<LockedOwner>>) -> Option<Commit> {
+        self.pins.set(key, agreed);
+        self.pins.to_file().map(|(path, text)| self.store.file(path, text))
+    }
+
+    pub(super) fn entry_of(&self, key: &DeviceKey) -> Option<Arc<DeviceEntry>> {
+        self.by_key.get(key).and_then(|id| self.devices.get(id)).cloned()
+    }
+
+    /// What is agreed on about devices that other gateways may have too.
+    pub(super) fn agreed_pins(&self) -> Vec<(DeviceKey, String)> {
+        let entries = self.devices.values().filter(|entry| !entry.info.family.passes_on);
+        let keys = entries.map(|entry| &entry.info.key);
+        keys.filter_map(|key| Some((key.clone(), self.pins.text_of(key)?))).collect()
+    }
+
+    /// Each gateway has its own devices that only pass calls on, and its own pins of them.
+    pub(super) fn note_pin(&self, info: &DeviceInfo) {
+        if !info.family.passes_on {
+            self.agreed.note(&info.key, self.pins.text_of(&info.key));
+        }
+    }
+
     pub(super) fn find(&self, device: &str) -> Result<Arc<DeviceEntry>, ToolError> {
         let text = device.trim().to_lowercase();
         let id = DeviceId::parse(&text).filter(|id| self.devices.contains_key(id));
@@ -421,10 +447,11 @@ impl RegistryWriter {
         withdrawn: &Withdrawn,
     ) -> Admitted {
         let tools = &prepared.toolset;
-        if self.pins.settle(&info.key, review)
-            && let Some((path, text)) = self.pins.to_file()
-        {
-            drop(self.store.file(path, text));
+        if self.pins.settle(&info.key, review) {
+            self.note_pin(info);
+            if let Some((path, text)) = self.pins.to_file() {
+                drop(self.store.file(path, text));
+            }
         }
         let (pinned, held) = (self.pins.is_pinned(&info.key), review.held.clone());
         let info = held.as_ref().map_or_else(|| info.clone(), |held| held.masked(info));

@@ -234,9 +234,8 @@ fn cards(tree: &Tree, one: &Notification) -> Vec<usize> {
     if titled.is_empty() {
         return texts.into_iter().map(around).find(|cards| !cards.is_empty()).unwrap_or_default();
     }
-    let has_text = |card: &usize| {
-        (*card..tree.position(*card).end).any(|index| texts.into_iter().any(|text| shows(index, text)))
-    };
+    let has_text =
+        |card: &usize| (*card..tree.position(*card).end).any(|index| texts.into_iter().any(|text| shows(index, text)));
     let both: Vec<usize> = titled.iter().copied().filter(has_text).collect();
     if both.is_empty() { titled } else { both }
 }
