@@ -149,6 +149,20 @@ await check("console", "the focus and a question stay with their row while other
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "SECTION");
   approve(third);
 });
+await check("console", "a press that is on while the page changes is not lost", async () => {
+  const mac = await wait(5);
+  await row(mac).waitFor();
+  const box = await row(mac).getByRole("button").boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.mouse.down();
+  const read = page.waitForResponse((answer) => answer.url().endsWith("/boards"));
+  const other = await wait(6);
+  await read;
+  await page.mouse.up();
+  await row(mac).getByRole("button", { name: /^Press again/ }).waitFor();
+  await row(other).waitFor();
+  [mac, other].forEach(approve);
+});
 await check("console", "when a device was there is a picture and a table", async () => {
   const id = "board-000078";
   for (let times = 0; times < 2; times += 1) {

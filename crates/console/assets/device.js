@@ -96,7 +96,7 @@ live(['tools', 'devices'], async () => {
   find.hidden = rows.size <= 8;
   none.hidden = rows.size > 0;
   filter();
-  if (isFirst && rows.size === 1) list.querySelector('button').click();
+  if (isFirst && rows.size === 1) [...rows.values()][0].querySelector('button').click();
 });
 
 function manage(device) {

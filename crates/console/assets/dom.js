@@ -106,6 +106,22 @@ export function takeFocus(target) {
   target.focus({ preventScroll: true });
 }
 
+// What is pressed stays until it is let go: a press that ends on another element than it began on would be lost.
+let isPressed = false;
+const held = new Map();
+addEventListener('pointerdown', () => { isPressed = true; }, true);
+for (const end of ['pointerup', 'pointercancel']) {
+  addEventListener(end, () => {
+    isPressed = false;
+    // The click comes first.
+    setTimeout(() => {
+      const due = [...held];
+      held.clear();
+      for (const [target, nodes] of due) replace(target, nodes);
+    });
+  }, true);
+}
+
 /**
  * Shows other nodes in an element. Focus, caret, scrolling, open parts, typed words and questions that buttons ask stay
  * with what they belong to: what acts on one thing of several is inside an element whose `data-key` names that thing.
@@ -113,7 +129,12 @@ export function takeFocus(target) {
  */
 export function replace(target, ...children) {
   const nodes = children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false && one !== '');
+  held.delete(target);
   if (nodes.length === target.childNodes.length && nodes.every((node, place) => node === target.childNodes[place] || node.isEqualNode(target.childNodes[place]))) return;
+  if (isPressed && target.childNodes.length) {
+    held.set(target, nodes);
+    return;
+  }
   const focused = target !== document.activeElement && target.contains(document.activeElement) ? document.activeElement : null;
   const caret = focused && focused.selectionStart !== undefined ? [focused.selectionStart, focused.selectionEnd] : null;
   const before = used(target);

@@ -10,6 +10,7 @@ export const notice = h('div', { 'aria-live': 'polite' });
 export const failed = (error) => {
   problem.textContent = visible(error.message);
   problem.hidden = false;
+  problem.scrollIntoView({ block: 'nearest' });
 };
 
 /** Makes gestures on a phone; `made` runs after each. What somebody must decide first is asked below the picture. */
@@ -18,7 +19,10 @@ export function gestures(id, made) {
   const act = async (tool, args, does, did, decided) => {
     if (!isAdmin()) return;
     const again = (now) => act(tool, args, does, did, now);
-    const tell = (node) => notice.replaceChildren(...(node ? [h('p', {}, h('strong', {}, does)), node] : []));
+    const tell = (node) => {
+      notice.replaceChildren(...(node ? [h('section', { class: 'card waiting' }, h('h2', {}, does), node)] : []));
+      if (node) notice.scrollIntoView({ block: 'nearest' });
+    };
     problem.hidden = true;
     try {
       const asks = decided ? null : await question(id, tool, args, again);

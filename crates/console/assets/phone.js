@@ -82,9 +82,9 @@ document.getElementById('title').replaceChildren(foreign(id));
 if (!isAdmin()) show(h('p', { class: 'note' }, 'Looking at a screen is a call of a tool, which your role does not make.'));
 else {
   show(h('div', { class: 'row' }, h('a', { class: 'button', href: page('device', { id }) }, 'All its tools'), watching, h('span', { class: 'quiet' }, 'The audit has one record for this view, one for each gesture, and one each time the elements are read.')), holder, looking, screen.problem,
-    h('div', { class: 'phone' }, h('div', { class: 'form' }, screen.node, h('p', { class: 'hint', id: 'screen-help' }, 'Tap, hold and swipe on the picture. While it has the focus, keys and pasted text go to the phone; Tab leads on.'), problem, notice, h('div', { class: 'row' }, keys),
+    h('div', { class: 'phone' }, h('div', { class: 'form' }, screen.node, h('p', { class: 'hint', id: 'screen-help' }, 'Tap, hold and swipe on the picture. While it has the focus, keys and pasted text go to the phone; Tab leads on.'), h('div', { class: 'row' }, keys),
       h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); type(); } }, h('label', {}, 'Text for the focused field', words), h('button', { type: 'submit' }, 'Type'))),
-    h('section', { class: 'card' }, h('h2', {}, 'On the screen'), h('p', { class: 'hint' }, 'Point at an element to see where it is; press it to tap it. It is looked for again before.'), elements.note, elements.list)));
+    h('div', {}, problem, notice, h('section', { class: 'card' }, h('h2', {}, 'On the screen'), h('p', { class: 'hint' }, 'Point at an element to see where it is; press it to tap it. It is looked for again before.'), elements.note, elements.list))));
   pointOn(screen, act);
   typeOn(screen.picture, act, write);
   live(['devices', 'leases'], showHolder);
