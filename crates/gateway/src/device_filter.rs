@@ -6,7 +6,7 @@ use sinew_tool::{ErrorKind, Status, ToolError, json};
 
 use crate::access::Lens;
 use crate::labels::Label;
-use crate::page_of::PageOf;
+use crate::page_of::{PageOf, search_words};
 use crate::snapshot::{DeviceEntry, Presence, Snapshot};
 
 /// Which devices are asked for; all by default.
@@ -47,7 +47,7 @@ impl DeviceFilter {
             }
         };
         Ok(DeviceFilter {
-            words: text("search").unwrap_or_default().split_whitespace().map(str::to_lowercase).collect(),
+            words: search_words(text("search"))?,
             state,
             family: text("family").map(str::to_owned),
             label: text("label").map(Label::parse).transpose()?,

@@ -47,6 +47,19 @@ pub(crate) async fn in_background<T: Send + 'static>(
     done.map_err(|error| ToolError::new(ErrorKind::Internal, format!("the work failed: {error}")))
 }
 
+/// Bytes of a search. Every word is looked for in every item.
+const MAX_SEARCH: usize = 256;
+
+/// The words of a search, in lower case.
+pub(crate) fn search_words(search: Option<&str>) -> Result<Vec<String>, ToolError> {
+    let search = search.unwrap_or_default();
+    if search.len() > MAX_SEARCH {
+        let message = format!("`search` is longer than {MAX_SEARCH} bytes; some of its words find the same");
+        return Err(ToolError::new(ErrorKind::InvalidArguments, message));
+    }
+    Ok(search.split_whitespace().map(str::to_lowercase).collect())
+}
+
 /// A cursor that no page gave.
 pub(crate) fn unknown_cursor() -> ToolError {
     ToolError::new(ErrorKind::BadCursor, "`after` must be the `next` of the last answer; begin again without it")

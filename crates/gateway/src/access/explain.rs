@@ -8,7 +8,7 @@ use sinew_tool::{Args, Effect, ErrorKind, ToolError};
 
 use crate::gateway::Gateway;
 use crate::identity::unknown_device;
-use crate::page_of::{PageOf, in_background, unknown_cursor};
+use crate::page_of::{PageOf, in_background, search_words, unknown_cursor};
 use crate::principal::Principal;
 use crate::snapshot::{DeviceEntry, Holder};
 use crate::token_labels;
@@ -56,8 +56,7 @@ impl EffectFilter {
                 return Err(ToolError::new(ErrorKind::InvalidArguments, message));
             }
         };
-        let words = text("search").unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
-        Ok(EffectFilter { words, effect })
+        Ok(EffectFilter { words: search_words(text("search"))?, effect })
     }
 
     fn has(&self, gateway: &Gateway, holder: Holder<'_>) -> bool {

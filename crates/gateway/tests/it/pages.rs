@@ -78,7 +78,7 @@ async fn devices_are_chosen_by_words_label_family_and_state() {
     for (wanted, expected) in cases {
         assert_eq!(ids(&call(&gateway, "list_devices", wanted.clone()).await.unwrap()), expected, "{wanted}");
     }
-    for wrong in [json!({"state": "asleep"}), json!({"label": "no label"})] {
+    for wrong in [json!({"state": "asleep"}), json!({"label": "no label"}), json!({"search": "a ".repeat(200)})] {
         assert_eq!(call_kind(&gateway, "list_devices", wrong.clone()).await, ErrorKind::InvalidArguments, "{wrong}");
     }
 }
