@@ -15,7 +15,12 @@ fuzz_target!(|input: &[u8]| {
     let rendered = print::render_document("fuzzed", &document);
     assert_eq!(rendered.lost, print::render_html_document("fuzzed", &document).lost, "{}", rendered.text);
     let again = print::render_document("fuzzed", &Document::parse(&rendered.text));
-    assert!(again.text.split_whitespace().eq(rendered.text.split_whitespace()), "{}\n=====\n{}", rendered.text, again.text);
+    assert!(
+        again.text.split_whitespace().eq(rendered.text.split_whitespace()),
+        "{}\n=====\n{}",
+        rendered.text,
+        again.text
+    );
     // The attributes of HTML are markup.
     if document.format == Format::Markdown && !document.text.contains('<') {
         let known: HashSet<String> =

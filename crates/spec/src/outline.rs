@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Number, Value};
 
-use crate::json::{MAX_DEPTH, MAX_VALUES, plain_length};
+use crate::json::{MAX_DEPTH, plain_length};
 
 /// The outline of one strict JSON value.
 pub(crate) struct Outline<'a> {
@@ -26,8 +26,8 @@ struct Part {
 
 /// A guess, so that a long list of parts is not copied while it grows.
 const BYTES_OF_A_PART: usize = 6;
-/// The values and keys of the largest list that is read.
-const MAX_PARTS: usize = 2 * MAX_VALUES;
+/// A key for each value of the largest list that is read as a document.
+const MAX_PARTS: usize = 500_000;
 
 impl<'a> Outline<'a> {
     /// `None` if the text is longer than [`crate::read::MAX_BYTES`], not strict JSON, or has keys that are repeated or

@@ -21,6 +21,7 @@ mod simplified;
 pub mod standard;
 mod status;
 mod structure;
+mod styles;
 mod tables;
 mod unseen;
 mod words;
