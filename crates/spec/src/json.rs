@@ -14,7 +14,7 @@ use sinew_tool::finding::Span;
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// More values would need more memory than checking a document should: each takes up to half a kilobyte while it is
-/// read and checked. Lists of a thousand tools have some 50,000.
+/// read and checked. Lists of a thousand tools with nested parameters have some 200,000.
 pub(crate) const MAX_VALUES: usize = 250_000;
 
 #[derive(Clone, Debug)]

@@ -92,13 +92,8 @@ pub(super) fn sections(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
 
 /// Parameters that are described in a form nobody can read would be missing without a word.
 fn unread_parameters(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
-    for (name, span) in &tool.places.input.unread {
-        let name = clip(name);
-        let message = format!(
-            "`{name}` looks like a parameter and was not read, because its type is missing; write it as \
-             `- `{name}` (string, required): …`, or say in other words what the line is about"
-        );
-        reporter.report(&rules::TOOL_UNREAD, *span, message);
+    for (message, span) in &tool.places.input.unread {
+        reporter.report(&rules::TOOL_UNREAD, *span, message.clone());
     }
     let is_reported = !tool.places.input.faults.is_empty();
     if !tool.input_known && !tool.input_notes.is_empty() && !is_reported {

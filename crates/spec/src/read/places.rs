@@ -53,7 +53,7 @@ pub struct SchemaSource {
     pub mistakes: Vec<JsonMistake>,
     /// Blocks that should describe it and could not be read at all.
     pub faults: Vec<JsonFault>,
-    /// Bullets beside those that were read, with names that no other one has.
+    /// What stands beside what was read and was not read itself, with a sentence about it.
     pub unread: Vec<(String, Span)>,
 }
 

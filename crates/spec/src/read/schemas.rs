@@ -12,6 +12,7 @@ use super::{html_table, prose, rows};
 use crate::json::{self, JsonNode};
 use crate::model::SchemaRole;
 use sinew_tool::finding::Span;
+use sinew_tool::text::clip;
 
 pub(crate) struct SchemaReading {
     pub schema: Option<Value>,
@@ -112,7 +113,7 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
                 taken
             }
             BlockKind::Fence { language, body, .. } if is_json(language) => {
-                let taken = take_schema(text, *body, was_labelled, &mut place);
+                let taken = take_schema(text, *body, was_labelled, which, &mut place);
                 complete |= taken && was_labelled;
                 taken
             }
@@ -360,8 +361,15 @@ fn take_lists(text: &str, pieces: &mut Vec<Piece>, place: &mut SchemaSource) {
         indent_of(text, **line) <= indent_of(text, first.span)
     });
     let named = lines.filter_map(|line| Some((rows::bullet_in_code(line.of(text))?, *line)));
-    place.unread =
-        named.filter(|(name, _)| !names.contains(name)).map(|(name, line)| (name.to_owned(), line)).collect();
+    let unread = named.filter(|(name, _)| !names.contains(name)).map(|(name, line)| {
+        let name = clip(name);
+        let message = format!(
+            "`{name}` looks like a parameter and was not read, because its type is missing; write it as \
+             `- `{name}` (string, required): …`, or say in other words what the line is about"
+        );
+        (message, line)
+    });
+    place.unread.extend(unread);
     place.table = Some(FieldTable { header: first.span, columns: Vec::new(), rows });
 }
 
@@ -443,7 +451,7 @@ fn from_map(node: &JsonNode) -> Option<Value> {
     Some(schema)
 }
 
-fn take_schema(text: &str, body: Span, labelled: bool, place: &mut SchemaSource) -> bool {
+fn take_schema(text: &str, body: Span, labelled: bool, which: SchemaRole, place: &mut SchemaSource) -> bool {
     match json::read(text, body) {
         Ok(mut reading) => {
             let node = reading.values.swap_remove(0);
@@ -453,6 +461,14 @@ fn take_schema(text: &str, body: Span, labelled: bool, place: &mut SchemaSource)
                 place.schema = Some(node);
                 place.mistakes.extend(reading.mistakes);
                 return true;
+            }
+            // A result may have a schema for failures too.
+            if let Some(first) =
+                place.schema.as_ref().filter(|_| which == SchemaRole::Input && looks_like_a_schema(&node))
+                && first.to_value() != node.to_value()
+            {
+                let message = "another JSON Schema describes the parameters, and this one was not read; merge them";
+                place.unread.push((message.to_owned(), body));
             }
             if place.schema.is_none() && place.map.is_none() {
                 place.map = from_map(&node);

@@ -243,6 +243,20 @@ fn names_in_tables_have_no_marks_and_brackets_mean_items() {
 }
 
 #[test]
+fn a_second_schema_of_the_parameters_is_reported_and_one_of_the_result_is_not() {
+    let fence = |name: &str| {
+        format!("```json\n{{\"type\": \"object\", \"properties\": {{\"{name}\": {{\"type\": \"string\"}}}}}}\n```\n")
+    };
+    let lines = |section: &str, second: &str| {
+        let text = format!("# T\n\n## Tool: `dim_it`\n\n### {section}\n\n{}\n{}", fence("room"), fence(second));
+        seen(&text).1.into_iter().map(|(_, line)| line).collect::<Vec<_>>()
+    };
+    assert_eq!(lines("Parameters", "level"), [12]);
+    assert_eq!(lines("Parameters", "room"), [0; 0]);
+    assert_eq!(lines("Returns", "error"), [0; 0]);
+}
+
+#[test]
 fn sections_and_parameters_in_more_spellings_are_read() {
     let input = |body: &str| {
         let document = Document::parse(&format!("# T\n\n## Tool: `dim_it`\n\n{body}\n"));
