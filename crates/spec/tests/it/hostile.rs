@@ -278,6 +278,18 @@ proptest! {
     }
 
     #[test]
+    fn printing_breaks_no_caller(text in scribble()) {
+        let document = Document::parse(&text);
+        let printed = Document::parse(&print::render_document("T", &document).text);
+        for (old, new) in [(&document, &document), (&document, &printed), (&printed, &document)] {
+            let changes = compare::diff_documents(old, new).changes;
+            let breaking: Vec<_> = changes.iter().filter(|change| change.impact == compare::Impact::Breaking).collect();
+            prop_assert!(breaking.is_empty(), "{breaking:?}\n{text}\n=====\n{}", printed.text);
+        }
+        prop_assert!(compare::diff_documents(&document, &document).changes.is_empty());
+    }
+
+    #[test]
     fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         use_all(&Document::from_bytes(&bytes));
     }
