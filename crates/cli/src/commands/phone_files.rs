@@ -18,6 +18,8 @@ use crate::terminal::{Printer, clean, print, print_json};
 
 /// A gigabyte over a slow network.
 const TRANSFER: Duration = Duration::from_secs(3600);
+/// What the recorder of a slow phone needs beside the time of the video.
+const RECORDER: Duration = Duration::from_secs(60);
 /// 64 GB: what adb can carry is larger than any file that fits a phone.
 const MOST_BYTES: u64 = 64 << 30;
 
@@ -79,7 +81,8 @@ pub async fn record(
 ) -> Result<(), CliError> {
     let phone = open(args, server).await?;
     let (mut file, part) = create(to).await?;
-    let request = VideoRequest { seconds, size: None, bits_per_second: 8_000_000, most_bytes: MOST_BYTES };
+    let limit = Duration::from_secs(u64::from(seconds)) + RECORDER;
+    let request = VideoRequest { seconds, size: None, bits_per_second: 8_000_000, most_bytes: MOST_BYTES, limit };
     let recorded = video::record(&phone, &request, &mut file).await;
     let size = finish(recorded, file, &part, to).await?;
     report(printer, &format!("Wrote {size} bytes to {}.", to.display()), json!({"file": to, "bytes": size}))

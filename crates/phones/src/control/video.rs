@@ -18,11 +18,9 @@ pub struct VideoRequest {
     pub bits_per_second: u32,
     /// The largest file that is taken.
     pub most_bytes: u64,
+    /// How long the recorder may take, which starts and stops slowly on some phones.
+    pub limit: Duration,
 }
-
-/// What a recorder needs beside the time of the video. With the longest video of a call it is less than a call takes, so
-/// that one that does not stop ends with its own error.
-const RECORDER: Duration = Duration::from_secs(8);
 
 /// A video of three minutes over a slow network.
 const TRANSFER: Duration = Duration::from_secs(60);
@@ -46,7 +44,7 @@ pub async fn record(
     // Where it cannot be interrupted, its shell removes the file at its end.
     let trap = ShellCommand::new("trap").arg(remove.line()).literal("HUP TERM");
     let command = command.arg(&path).after(trap);
-    let limits = CommandLimits { time: Duration::from_secs(u64::from(request.seconds)) + RECORDER, bytes: 1 << 20 };
+    let limits = CommandLimits { time: request.limit, bytes: 1 << 20 };
     with_cleanup(on, &ShellCommand::new(":"), &cleanup, |_| async {
         let output = on.run_command(&command, limits).await?;
         if output.exit != 0 {

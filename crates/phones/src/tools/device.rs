@@ -129,6 +129,9 @@ async fn run(on: &Operator<'_>, command: &ShellCommand) -> Result<(), ToolError>
 /// 8 MB: what clients take in one answer; at the rate below that is more than the longest video.
 const MAX_VIDEO: u64 = 8 << 20;
 
+/// Less than a call takes, so that a recorder that does not stop ends with its own error.
+const RECORDING: Duration = Duration::from_secs(28);
+
 pub(super) async fn record(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     // 20 s: the call has half a minute for everything.
     let seconds = integer(args, "seconds", 5, 1..=20)?;
@@ -142,6 +145,7 @@ pub(super) async fn record(on: &Operator<'_>, args: &Args) -> Result<Outcome, To
         size: Some((even(screen.width), even(screen.height))),
         bits_per_second: 2_000_000,
         most_bytes: MAX_VIDEO,
+        limit: RECORDING,
     };
     let mut bytes = Vec::new();
     video::record(on.shell()?, &request, &mut bytes).await?;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use sinew_phones::adb::AdbPhone;
 use sinew_phones::control::install::{self, ApkSet};
+use sinew_phones::control::video::{self, VideoRequest};
 use sinew_phones::tools::table;
-use sinew_phones::{PhoneDevice, Profile};
+use sinew_phones::{PhoneDevice, PhoneError, Profile};
 use sinew_sim::phone::{Handset, LockScreen, PhoneClock, PhoneSetup, StockApp, shopping};
 use sinew_tool::{Device, ErrorKind, LiveRequest, Outcome, Silent, ToolError, Value, json};
 
@@ -280,9 +281,13 @@ async fn an_upload_that_ends_early_is_an_error_at_once_and_leaves_nothing() {
 #[tokio::test]
 async fn a_video_that_does_not_end_is_given_up_and_removed() {
     let Some(bench) = bench().await else { return };
-    let device = PhoneDevice::new(bench.connected().await, Profile::Tester);
+    let phone = bench.connected().await;
     bench.handset.set_endless_videos(true);
-    let recording = call(&device, "record_screen", json!({"seconds": 1, "max_side": 160}));
+    let limit = Duration::from_secs(10);
+    let size = Some((72, 160));
+    let request = VideoRequest { seconds: 1, size, bits_per_second: 1_000_000, most_bytes: 1 << 20, limit };
+    let mut video = Vec::new();
+    let recording = video::record(&phone, &request, &mut video);
     let has_file = async {
         while left_behind(&bench.handset).is_empty() {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -290,10 +295,10 @@ async fn a_video_that_does_not_end_is_given_up_and_removed() {
     };
     let (recorded, ()) = tokio::join!(recording, has_file);
     let error = recorded.unwrap_err();
-    assert!(error.kind == ErrorKind::Timeout && error.message.contains("`screenrecord` took longer"), "{error}");
+    assert!(matches!(&error, PhoneError::Timeout(why) if why.contains("`screenrecord` took longer")), "{error}");
     expect_clean(&bench.handset, "a video that does not end").await;
     bench.handset.set_endless_videos(false);
-    call(&device, "record_screen", json!({"seconds": 1, "max_side": 160})).await.unwrap();
+    video::record(&phone, &request, &mut video).await.unwrap();
     expect_clean(&bench.handset, "a video that ends").await;
 }
 
