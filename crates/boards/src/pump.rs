@@ -218,7 +218,13 @@ impl Pump {
             let turn = poll_fn(|cx| self.poll_event(cx)).await;
             let now = self.now();
             match turn {
-                PumpEvent::Received(received) => self.handle_received(now, received),
+                PumpEvent::Received(received) => {
+                    self.handle_received(now, received);
+                    // A board that never pauses would keep the timer from being polled.
+                    if now >= self.armed {
+                        self.handle_time(now);
+                    }
+                }
                 PumpEvent::Asked(command) => self.handle_command(now, command),
                 PumpEvent::Server(news) => self.handle_server(news),
                 PumpEvent::Flushed => self.session.hold(now, self.stalled),

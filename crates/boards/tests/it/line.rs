@@ -2,7 +2,9 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use serde_json::json;
 use sinew_boards::{Boards, HubConfig, Line};
@@ -64,6 +66,43 @@ fn plug_in() -> (Channel, tokio::task::JoinHandle<()>) {
         }
     });
     (Channel { to_device, from_device }, living)
+}
+
+/// A device that talks without a pause and answers nothing, until it was asked twice.
+struct Noise {
+    asked: Arc<AtomicUsize>,
+    said: usize,
+}
+
+/// Saying so much takes far longer than an answer may.
+const MUCH_NOISE: usize = 300_000;
+
+impl Line for Noise {
+    fn send(&mut self, _: String) -> io::Result<()> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_receive(&mut self, _: &mut Context<'_>) -> Poll<io::Result<Option<Vec<u8>>>> {
+        self.said += 1;
+        let is_over = self.asked.load(Ordering::Relaxed) == 2 || self.said == MUCH_NOISE;
+        Poll::Ready(Ok((!is_over).then(|| br#"{"type": "listen", "state": "detect"}"#.to_vec())))
+    }
+}
+
+#[tokio::test]
+async fn a_board_that_talks_without_a_pause_must_answer_in_time_all_the_same() {
+    let refuse = |_: Option<&str>, _: &DeviceKey| None;
+    let mut config = HubConfig::new(Arc::new(refuse), Arc::new(|_| ()));
+    config.limits.session.setup_time = Duration::from_millis(20);
+    let boards = Boards::new(config).expect("random numbers");
+    let asked = Arc::new(AtomicUsize::new(0));
+    boards.serve_line(info("noisy"), Noise { asked: asked.clone(), said: 0 }).await.expect("it had a place");
+    assert_eq!(asked.load(Ordering::Relaxed), 2, "it was asked again when the time was over");
 }
 
 /// Admits every device by one token, which was revoked in the meantime.
