@@ -409,7 +409,7 @@ impl Core {
     /// Brings what is agreed on about a device up to date with what other nodes say.
     fn pin(&self, hash: DeviceHash) {
         if let Some(pin) = self.shared.pin_of(hash)
-            && let Err(error) = blocking(|| self.gateway.set_pin(&pin.key(), pin.agreed.as_deref()))
+            && let Err(error) = aside(|| self.gateway.set_pin(&pin.key(), pin.agreed.as_deref()))
         {
             tracing::warn!(device = %pin.key(), "what another node agreed on could not be kept here: {error}");
         }
