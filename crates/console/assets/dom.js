@@ -109,7 +109,7 @@ export function takeFocus(target) {
 // What is pressed stays until it is let go: a press that ends on another element than it began on would be lost.
 let isPressed = false;
 const held = new Map();
-addEventListener('pointerdown', () => { isPressed = true; }, true);
+addEventListener('pointerdown', (event) => { isPressed = event.button === 0; }, true);
 for (const end of ['pointerup', 'pointercancel']) {
   addEventListener(end, () => {
     isPressed = false;

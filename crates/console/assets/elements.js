@@ -44,11 +44,13 @@ export function phoneElements(id, act, mark) {
   let due;
   let since = null;
   let isReading = false;
-  let isAsked = false;
+  // Until it is known whether somebody must agree, nobody is asked.
+  let isAsked = true;
   let same = 0;
   let last = -SELDOM;
   let moved = -SETTLE;
   let shown = '';
+  new MutationObserver(() => { moved = performance.now(); }).observe(list, { childList: true });
 
   async function read() {
     const waiting = isAsked ? waits() : '';
@@ -68,7 +70,6 @@ export function phoneElements(id, act, mark) {
     // What just changed may go on changing, and no other picture has to come of it.
     changed();
     shown = text;
-    moved = performance.now();
     mark(null);
     replace(list, all.map(row));
   }
