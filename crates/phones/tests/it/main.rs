@@ -8,6 +8,7 @@ mod common;
 mod docs;
 mod leaving;
 mod models;
+mod notifications;
 mod real_adb;
 mod reference;
 mod testers;
