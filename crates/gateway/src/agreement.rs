@@ -340,7 +340,7 @@ mod tests {
             relay(json!({"type": "object", "properties": {"name": {"type": "string", "pattern": pattern}}}))
         };
         let (before, after) = (named("^a[0-9]+x$"), named("^a[0-9]*b?x$"));
-        let compared = changes(&before, &after, &mut CompareWork::new(100_000));
+        let compared = diff_tool_within(&before, &after, &mut CompareWork::new(100_000));
         let impacts: Vec<Impact> = compared.iter().map(|change| change.impact).collect();
         assert_eq!(impacts, [Impact::Undecided]);
         for (follow, version, held) in [
