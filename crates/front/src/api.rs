@@ -27,7 +27,7 @@ use sinew_tool::text::clean_line;
 use sinew_tool::{Caller, ErrorKind, Presences, Silent, ToolError, TraceParent};
 
 use crate::body::{BodyError, RequestBody, TOO_SLOW};
-use crate::console::{Door, may_confirm};
+use crate::console::{Door, check_person, may_confirm};
 use crate::state::FrontState;
 use crate::{inspect, live_call, query, reply, to_api, trace};
 
@@ -116,7 +116,10 @@ pub(crate) async fn rename(
     let renamed = async {
         let Rename { name } = body(&front, request).await?;
         let change = Change { what: "rename_device", device: Some(&id), details: json!({"name": name}) };
-        change.record(&front, &who, || front.gateway.rename(&id, &name).map(to_api::device))
+        change.record(&front, &who, || {
+            check_person(&front, &who, "devices are renamed")?;
+            front.gateway.rename(&id, &name).map(to_api::device)
+        })
     };
     answer(renamed.await)
 }
@@ -131,7 +134,10 @@ pub(crate) async fn label(
         let Labels { add, remove } = body(&front, request).await?;
         let change = Change { what: "label_device", device: Some(&id), details: json!({"add": add, "remove": remove}) };
         let parse = |labels: Vec<String>| labels.iter().map(|label| Label::parse(label)).collect::<Result<Vec<_>, _>>();
-        change.record(&front, &who, || front.gateway.label(&id, &parse(add)?, &parse(remove)?).map(to_api::device))
+        change.record(&front, &who, || {
+            check_person(&front, &who, "devices are labelled")?;
+            front.gateway.label(&id, &parse(add)?, &parse(remove)?).map(to_api::device)
+        })
     };
     answer(labelled.await)
 }
@@ -147,7 +153,10 @@ pub(crate) async fn forget(
     Path(id): Path<String>,
 ) -> Response<Body> {
     let change = Change { what: "forget_device", device: Some(&id), details: json!({}) };
-    answer(change.record(&front, &who, || front.gateway.forget(&id).map(to_api::device)))
+    answer(change.record(&front, &who, || {
+        check_person(&front, &who, "devices are forgotten")?;
+        front.gateway.forget(&id).map(to_api::device)
+    }))
 }
 
 pub(crate) async fn pin(
@@ -167,7 +176,10 @@ pub(crate) async fn pin(
             })?,
         };
         let change = Change { what: "pin_device", device: Some(&id), details: json!({"follow": follow.word()}) };
-        change.record(&front, &who, || front.gateway.pin(&id, follow).map(to_api::device))
+        change.record(&front, &who, || {
+            check_person(&front, &who, "devices are pinned")?;
+            front.gateway.pin(&id, follow).map(to_api::device)
+        })
     };
     answer(pinned.await)
 }
@@ -178,7 +190,10 @@ pub(crate) async fn unpin(
     Path(id): Path<String>,
 ) -> Response<Body> {
     let change = Change { what: "unpin_device", device: Some(&id), details: json!({}) };
-    answer(change.record(&front, &who, || front.gateway.unpin(&id).map(to_api::device)))
+    answer(change.record(&front, &who, || {
+        check_person(&front, &who, "devices are unpinned")?;
+        front.gateway.unpin(&id).map(to_api::device)
+    }))
 }
 
 /// Accepts what is held back and was shown under a digest: one tool, or everything.
@@ -192,7 +207,10 @@ pub(crate) async fn accept(
         let Accept { digest, tool } = body(&front, request).await?;
         let details = json!({"digest": digest, "tool": tool});
         let change = Change { what: "accept_changes", device: Some(&id), details };
-        change.record(&front, &who, || front.gateway.accept(&id, &digest, tool.as_deref()).map(to_api::device))
+        change.record(&front, &who, || {
+            check_person(&front, &who, "changes of tools are accepted")?;
+            front.gateway.accept(&id, &digest, tool.as_deref()).map(to_api::device)
+        })
     };
     answer(accepted.await)
 }

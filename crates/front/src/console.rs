@@ -174,7 +174,7 @@ pub(crate) async fn remove_person(
         may_manage_people(&front, &who)?;
         let removed = pages(&front)?.remove_person(&name)?;
         let person = Principal::person(&removed.name);
-        front.gateway.forget_caller(&person);
+        front.gateway.forget_person(&person);
         front.gateway.end_leases(&person.id);
         Ok(removed)
     });
@@ -184,14 +184,21 @@ pub(crate) async fn remove_person(
     answer(removed)
 }
 
-/// Where only people decide about calls, only people say who they are; else a token would make itself one. The first
-/// who may decide are added with a token.
+/// Where only people decide about calls, only people say who they are; else a token would make itself one.
 fn may_manage_people(front: &FrontState, who: &Principal) -> Result<(), ToolError> {
+    check_person(front, who, "people are managed")
+}
+
+/// Where only people decide about calls, a token does not decide by the way either: by what a device is called, how it is
+/// labelled, and which of its tools are agreed on. The first who may decide are added with a token.
+pub(crate) fn check_person(front: &FrontState, who: &Principal, what: &str) -> Result<(), ToolError> {
     if !front.gateway.needs_passphrase() || who.kind == CallerKind::Person || !has_deciders(front) {
         return Ok(());
     }
-    let message = "with `approvals = \"passphrase\"` people are managed by an administrator who signed in to the console \
-                   with a passphrase";
+    let message = format!(
+        "with `approvals = \"passphrase\"` {what} by an administrator who signed in to the console with a passphrase; \
+         where there is none, set `approvals = \"any\"`, add one with `sinew people add NAME --role admin`, and set it back"
+    );
     Err(ToolError::new(ErrorKind::PermissionDenied, message))
 }
 

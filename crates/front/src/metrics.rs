@@ -142,7 +142,7 @@ fn encode_durations(
     help: &str,
     durations: &DurationCounts,
 ) -> fmt::Result {
-    let limits = DurationCounts::LIMITS_US.iter().map(|limit| *limit as f64 / 1e6).chain([f64::MAX]);
+    let limits = DurationCounts::LIMITS_US.iter().map(|limit| *limit as f64 / 1e6).chain([f64::INFINITY]);
     let buckets: Vec<(f64, u64)> = limits.zip(durations.counts).collect();
     let (sum, count) = (durations.total_us as f64 / 1e6, durations.counts.iter().sum());
     encoder

@@ -213,7 +213,7 @@ pub(crate) fn waiting_call(request: ApprovalRequest) -> WaitingCall {
 }
 
 pub(crate) fn grant(grant: ApprovalGrant) -> Grant {
-    let ApprovalGrant { id, principal, device, tool, args, reach, reason, by, at, ends } = grant;
+    let ApprovalGrant { id, principal, device, tool, args, reach, reason, by, by_person: _, at, ends } = grant;
     let covers = match reach {
         GrantReach::Once => Covers::Once,
         GrantReach::AnyArguments => Covers::AnyArguments,

@@ -61,8 +61,12 @@ fn decide_new(agreed: &LockedOwner, version: &str, tool: &Tool) -> Decision {
             let message = format!("a new tool: \"{}\"", clip(&tool.description));
             let (path, kind, impact) = (String::new(), "tool-added", Impact::Additive);
             let change = Change { tool: tool.name.clone(), path, kind, impact, message };
+            let new = "it was not there when the tools were agreed on";
             Decision::Held {
-                why: format!("it was not there when the tools were agreed on; {why}"),
+                why: match agreed.follow.unwrap_or_default() {
+                    Follow::Nothing => new.to_owned(),
+                    _ => format!("{new}; {why}"),
+                },
                 changes: vec![change],
             }
         }

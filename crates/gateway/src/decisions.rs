@@ -1,10 +1,11 @@
 //! What people decide about calls that wait, and what they allowed.
 
 use serde_json::json;
+use sinew_policy::CallerKind;
 use sinew_tool::{ErrorKind, ToolError, Value};
 use tokio::sync::watch;
 
-use crate::access::{ApprovalDecision, ApprovalGrant, ApprovalRequest, Asking, not_waiting};
+use crate::access::{ApprovalDecision, ApprovalGrant, ApprovalRequest, Asking, Decider, not_waiting};
 use crate::gateway::Gateway;
 use crate::principal::{Principal, Role};
 use crate::record::Note;
@@ -58,6 +59,12 @@ impl Gateway {
         self.access().approvals.forget_caller(&who.id);
     }
 
+    /// Forgets what a person asked for, was allowed and allowed others, who was removed.
+    pub fn forget_person(&self, who: &Principal) {
+        self.forget_caller(who);
+        self.access().approvals.forget_decider(&who.name);
+    }
+
     /// Ends everything of a caller who signed in: what it has open, what it asked for and what it was allowed.
     pub fn end_sign_in(&self, who: &Principal) {
         self.tokens().end_sign_in(who);
@@ -106,8 +113,11 @@ impl Gateway {
                            `sinew people add NAME --role approver` and approve it with `--as NAME`";
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
         }
-        let Asking { request, on, args_digest, binding, .. } =
-            self.access().approvals.decide(id, decision, &who.name)?;
+        let Asking { request, on, args_digest, binding, .. } = self.access().approvals.decide(
+            id,
+            decision,
+            Decider { name: &who.name, is_person: who.kind == CallerKind::Person },
+        )?;
         let lasts = match decision {
             ApprovalDecision::For(time) => json!(time.as_secs()),
             ApprovalDecision::Once if !request.keep.is_zero() => json!(request.keep.as_secs()),

@@ -136,12 +136,12 @@ impl HeldTools {
     pub(crate) fn remedy(&self, id: &DeviceId) -> Option<String> {
         let what = match (self.tools.as_slice(), &self.text) {
             ([], None) => return None,
-            ([], Some(_)) => "its own text differs".to_owned(),
-            ([only], _) => format!("`{}` differs", clean_line(&only.tool, 64)),
-            (several, _) => format!("{} tools differ", several.len()),
+            ([], Some(_)) => "its own text, which differs from what was agreed, is".to_owned(),
+            ([only], _) => format!("`{}`, which differs from what was agreed, is", clean_line(&only.tool, 64)),
+            (several, _) => format!("{} tools, which differ from what was agreed, are", several.len()),
         };
         Some(format!(
-            "{what} from what was agreed and is held back; `sinew devices changes {id}` shows how, and \
+            "{what} held back; `sinew devices changes {id}` shows how, and \
              `sinew devices accept {id} {}` accepts it",
             self.digest
         ))

@@ -96,6 +96,21 @@ async fn with_passphrases_only_people_decide_and_say_who_people_are() {
     let refused =
         admin.send("DELETE", "/console/api/v1/people/ada", &[("origin", &admin.origin), ("x-sinew", "1")], "").await;
     assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.text);
+    // Nor does a token decide by the way, by what rules and agreements go by.
+    for (what, body) in [
+        ("labels", json!({"add": ["open"]})),
+        ("rename", json!({"name": "window"})),
+        ("pin", json!({})),
+        ("unpin", json!({})),
+        ("accept", json!({"digest": "00"})),
+        ("forget", json!({})),
+    ] {
+        let refused = admin.post(&format!("api/v1/devices/lock/{what}"), body).await;
+        let is_refused = refused.status == StatusCode::FORBIDDEN && refused.text.contains("passphrase");
+        assert!(is_refused, "{what}: {}", refused.text);
+    }
+    let labelled = ada.post("api/v1/devices/lock/labels", json!({"add": ["vault"]})).await;
+    assert_eq!(labelled.status, StatusCode::OK, "{}", labelled.text);
     let made = ada.post("api/v1/people", json!({"name": "anton", "role": "approver"})).await.json();
     let passphrase = made["passphrase"].as_str().unwrap().to_owned();
     ada.post("api/v1/people", json!({"name": "vera", "role": "viewer", "passphrase": "a long passphrase"})).await;

@@ -28,6 +28,8 @@ async fn calls_are_counted_by_family_outcome_and_endpoint() {
     assert_eq!(calls("family=\"none\",outcome=\"DeviceNotFound\",via=\"api\""), Some(1.0));
     assert_eq!(value(&text, "sinew_call_duration_seconds_count"), Some(4.0));
     assert_eq!(value(&text, "sinew_call_duration_seconds_bucket{le=\"60.0\"}"), Some(4.0));
+    // Without a last bucket for everything, Prometheus computes no quantile.
+    assert_eq!(value(&text, "sinew_call_duration_seconds_bucket{le=\"+Inf\"}"), Some(4.0), "{text}");
     assert_eq!(value(&text, "sinew_policy_decisions_total{verdict=\"allow\"}"), Some(3.0));
     assert_eq!(value(&text, "sinew_devices{family=\"board\",state=\"ready\"}"), Some(1.0));
     assert_eq!(value(&text, "sinew_device_connections_total{family=\"board\"}"), Some(1.0));

@@ -16,7 +16,7 @@ use sinew_tool::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::grants::{ApprovalGrant, Grant, GrantReach, Grants};
+use super::grants::{ApprovalGrant, Decider, Grant, GrantReach, Grants};
 use crate::principal::Principal;
 use crate::settings::OpenError;
 use crate::store::AuditKey;
@@ -29,7 +29,7 @@ const MAX_OPEN_PER_CALLER: usize = 8;
 /// Calls that were denied and whose callers may come back for the answer.
 const MAX_DENIED: usize = 200;
 /// Who decided, where a client was asked and answered itself.
-const CLIENTS_WORD: &str = "the client's own word";
+const CLIENTS_WORD: Decider<'_> = Decider { name: "the client's own word", is_person: false };
 
 /// A call that waits for a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -297,13 +297,25 @@ impl CallApprovals {
         self.note_change();
     }
 
+    /// Forgets what was approved without a passphrase.
+    pub(crate) fn keep_those_of_people(&self) {
+        self.table().grants.keep_those_of_people();
+        self.note_change();
+    }
+
+    /// Forgets what a person approved who approves nothing any more.
+    pub(crate) fn forget_decider(&self, person: &str) {
+        self.table().grants.forget_decider(person);
+        self.note_change();
+    }
+
     /// The principal whose call waits as this.
     pub(crate) fn asker_of(&self, id: &str) -> Option<String> {
         self.table().open.get(id).map(|open| open.asking.binding.principal.clone())
     }
 
     /// The first decision counts. Returns the call that was decided about.
-    pub(crate) fn decide(&self, id: &str, decision: ApprovalDecision, by: &str) -> Result<Asking, ToolError> {
+    pub(crate) fn decide(&self, id: &str, decision: ApprovalDecision, by: Decider<'_>) -> Result<Asking, ToolError> {
         let mut table = self.table();
         let asking = table.open.get(id).ok_or_else(|| not_waiting(id))?.asking.clone();
         let keep = asking.request.keep;
@@ -318,10 +330,10 @@ impl CallApprovals {
         };
         match granted {
             Some(grant) => table.grants.add(grant)?,
-            None => table.note_denied(id, &asking.binding.principal, by),
+            None => table.note_denied(id, &asking.binding.principal, by.name),
         }
         if let Some(open) = table.open.remove(id) {
-            open.decided.send_replace(Some((decision, by.to_owned())));
+            open.decided.send_replace(Some((decision, by.name.to_owned())));
         }
         self.note_change();
         Ok(asking)

@@ -1,7 +1,8 @@
 //! What people allowed: once, for a while, or always. All of it can be listed and revoked.
 //!
 //! What is allowed once or for a while is in memory and ends with the policy under which it was decided. What is always
-//! allowed is kept in the state directory, and ends when the rules that asked, the tool or the caller's token change.
+//! allowed is kept in the state directory, covers only the tool and the rules that it was said of, and ends with the
+//! caller's token, with the person who said it, and where only people may decide and none did.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -51,10 +52,21 @@ pub struct ApprovalGrant {
     pub reason: String,
     /// Who decided.
     pub by: String,
+    /// Whether that was somebody who showed a passphrase.
+    #[serde(default)]
+    pub by_person: bool,
     /// When that was, in milliseconds of Unix time.
     pub at: i64,
     /// When it ends, in milliseconds of Unix time; `None` for one that stays until it is revoked.
     pub ends: Option<i64>,
+}
+
+/// Who decides about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decider<'a> {
+    pub(crate) name: &'a str,
+    /// Somebody who showed a passphrase.
+    pub(crate) is_person: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +81,7 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    pub(super) fn new(id: &str, by: &str, asking: &Asking, reach: GrantReach, time: Option<Duration>) -> Grant {
+    pub(super) fn new(id: &str, by: Decider<'_>, asking: &Asking, reach: GrantReach, time: Option<Duration>) -> Grant {
         let request = &asking.request;
         let ends_at = |time: Duration| super::authorize::unix_ms().saturating_add_unsigned(time.as_millis() as u64);
         let args = (reach != GrantReach::AnyArguments).then(|| shorten(&request.args));
@@ -81,7 +93,8 @@ impl Grant {
             args,
             reach,
             reason: request.reason.clone(),
-            by: by.to_owned(),
+            by: by.name.to_owned(),
+            by_person: by.is_person,
             at: super::authorize::unix_ms(),
             ends: time.map(ends_at),
         };
@@ -162,13 +175,27 @@ impl Grants {
 
     /// Forgets those of callers that are gone.
     pub(super) fn retain_callers(&mut self, is_there: impl Fn(&Principal) -> bool) {
+        self.retain(|grant| is_there(&grant.who));
+    }
+
+    /// Forgets what was decided without a passphrase.
+    pub(super) fn keep_those_of_people(&mut self) {
+        self.retain(|grant| grant.view.by_person);
+    }
+
+    /// Forgets what a person decided who decides nothing any more.
+    pub(super) fn forget_decider(&mut self, person: &str) {
+        self.retain(|grant| !(grant.view.by_person && grant.view.by == person));
+    }
+
+    fn retain(&mut self, stays: impl Fn(&Grant) -> bool) {
         let before = self.all.len();
-        self.all.retain(|grant| is_there(&grant.who));
+        self.all.retain(stays);
         if self.all.len() != before
             && let Err(error) = self.write()
         {
-            // Its caller cannot call any more, so nothing is allowed by what stays in the file.
-            tracing::warn!(%error, "an approval of a caller that is gone stays in the state directory");
+            // What stays in the file is dropped again by the next start, which looks at callers and policy too.
+            tracing::warn!(%error, "an approval that ended stays in the state directory");
         }
     }
 

@@ -34,6 +34,7 @@ pub use approvals::{ApprovalDecision, ApprovalRequest};
 pub(crate) use approvals::{Asking, CallApprovals, CallIdentity, not_waiting};
 pub(crate) use authorize::{Agreement, ProposedCall};
 pub use explain::{CallExplanation, EffectFilter, ToolEffect};
+pub(crate) use grants::Decider;
 pub use grants::{ApprovalGrant, GrantReach};
 pub(crate) use lens::{Lens, LensKey};
 pub(crate) use secrets::CallSecrets;
@@ -127,8 +128,12 @@ struct PlanKey {
 
 impl Access {
     pub(crate) fn new(settings: AccessSettings, approvals: CallApprovals) -> Result<Access, Vec<PolicyProblem>> {
+        let in_force = PolicyInForce::new(settings)?;
+        if in_force.needs_passphrase() {
+            approvals.keep_those_of_people();
+        }
         Ok(Access {
-            in_force: ArcSwap::from_pointee(PolicyInForce::new(settings)?),
+            in_force: ArcSwap::from_pointee(in_force),
             limiter: Limiter::default(),
             approvals,
             opened: Instant::now(),
@@ -144,9 +149,11 @@ impl Access {
     /// Replaces the policy; the old one stays where the new one has errors.
     pub(crate) fn replace(&self, settings: AccessSettings) -> Result<(), Vec<PolicyProblem>> {
         let in_force = Arc::new(PolicyInForce::new(settings)?);
-        let version = in_force.version().clone();
-        self.in_force.store(in_force);
-        self.approvals.forget_other_policies(&version);
+        self.in_force.store(in_force.clone());
+        self.approvals.forget_other_policies(in_force.version());
+        if in_force.needs_passphrase() {
+            self.approvals.keep_those_of_people();
+        }
         Ok(())
     }
 

@@ -215,6 +215,47 @@ async fn what_is_always_allowed_survives_a_restart_and_ends_with_its_rule_tool_o
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_was_always_allowed_ends_with_the_person_and_where_only_people_may_allow_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let with_passphrase = || {
+        let mut policy = asking();
+        policy["approvals"] = json!("passphrase");
+        policy
+    };
+    let open = |policy: Value| {
+        let settings =
+            Settings { access: access(policy), state_dir: Some(dir.path().to_owned()), ..Settings::default() };
+        let gateway = Gateway::open(settings).unwrap();
+        join_door(&gateway);
+        gateway
+    };
+    let gateway = open(asking());
+    let (_, secret) = gateway.tokens().create(Role::Client, "tablet").unwrap();
+    let tablet = gateway.tokens().check(&secret).unwrap();
+    let (ada, bob) = (Principal::person("ada"), Principal::person("bob"));
+    for (who, code) in [(&admin(), 1), (&ada, 2), (&bob, 3)] {
+        let id = ask(&gateway, &tablet, UNLOCK, code).await;
+        decide(&gateway, who, &id, ApprovalDecision::Always).unwrap();
+        call(&gateway, &tablet, UNLOCK, code).await.unwrap();
+    }
+    gateway.forget_person(&bob);
+    ask(&gateway, &tablet, UNLOCK, 3).await;
+    gateway.set_access(access(with_passphrase())).unwrap();
+    ask(&gateway, &tablet, UNLOCK, 1).await;
+    call(&gateway, &tablet, UNLOCK, 2).await.unwrap();
+    // Where it was set meanwhile, the next start looks too.
+    gateway.set_access(access(asking())).unwrap();
+    let id = ask(&gateway, &tablet, UNLOCK, 4).await;
+    decide(&gateway, &admin(), &id, ApprovalDecision::Always).unwrap();
+    gateway.close().await;
+    drop(gateway);
+    let gateway = open(with_passphrase());
+    let by: Vec<String> = gateway.grants().into_iter().map(|grant| grant.by).collect();
+    assert_eq!(by, ["ada"]);
+    call(&gateway, &tablet, UNLOCK, 2).await.unwrap();
+}
+
 /// A client that is asked, and answers like this.
 struct AskedCaller {
     answer: Consent,

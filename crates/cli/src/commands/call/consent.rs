@@ -66,7 +66,7 @@ impl Announced {
         if self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone()) {
             interject(&format!(
                 "{tool} on {device} waits for approval ({reason}). In another terminal, `sinew approvals approve {id}` \
-                 approves it (with `--as NAME` if your own token made the call) and `sinew approvals deny {id}` denies it."
+                 approves it (with `--as NAME` if your own token made the call, or only people decide) and `sinew approvals deny {id}` denies it."
             ));
         }
     }
