@@ -16,6 +16,7 @@ use sinew_api::{
     Explain, GatewayStatus, Journal, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings, RecordJournal, Rename,
     RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
 };
+use sinew_gateway::shared::RecordKind;
 use sinew_gateway::{
     AuditFilter, DeviceFilter, EffectFilter, Follow, IfTaken, Label, PageOf, Principal, Request as Call, Role, Shape,
     Update,
@@ -23,7 +24,7 @@ use sinew_gateway::{
 use sinew_policy::{PolicyProblem, PolicySettings};
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::settings::Setting;
-use sinew_tool::text::clean_line;
+use sinew_tool::text::{clean_line, cut};
 use sinew_tool::{Caller, ErrorKind, Presences, Silent, ToolError, TraceParent};
 
 use crate::body::{BodyError, RequestBody, TOO_SLOW};
@@ -438,6 +439,12 @@ pub(crate) async fn audit(State(front): State<Arc<FrontState>>, query: Query) ->
         });
         let number = |key| Ok(query.number(key)?.map(|number| i64::try_from(number).unwrap_or(i64::MAX)));
         let text = |key| query.text(key).map(str::to_owned);
+        if let Some(kind) = query.text("kind").filter(|kind| RecordKind::ALL.iter().all(|known| known.word() != *kind))
+        {
+            let words = RecordKind::ALL.map(RecordKind::word).join(", ");
+            let message = format!("no record has the kind `{}`; expected one of {words}", cut(kind, 64));
+            return Err(ToolError::new(ErrorKind::InvalidArguments, message));
+        }
         let filter = AuditFilter {
             device,
             principal: text("principal"),

@@ -66,6 +66,8 @@ async fn breaking_a_lease_is_recorded_with_who_had_it_and_who_took_it() {
     admin.post("/api/v1/devices/lamp/release", json!({})).await;
     let nobodys = admin.post(path, json!({})).await.json();
     assert_eq!(nobodys["error"]["error_type"], "ActionFailed", "{nobodys}");
+    let unknown = admin.get("/api/v1/audit?kind=changes").await;
+    assert!(unknown.status == 400 && unknown.json().to_string().contains("call, decision, change, device"));
     let audit = admin.get("/api/v1/audit?kind=change&device=lamp").await.json();
     let records: Vec<Value> = (audit["records"].as_array().unwrap().iter())
         .filter(|record| record["name"] == "break_lease")
