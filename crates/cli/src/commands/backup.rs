@@ -85,7 +85,9 @@ fn of_directory(dir: &Path, path: &Path) -> Result<BackupManifest, CliError> {
 }
 
 fn unwritten(path: &Path, error: &ArchiveError) -> CliError {
-    CliError::new(CliErrorKind::Io, format!("the backup {} was not written: {error}", path.display()))
+    // Its own words are about reading a backup.
+    let why = if let ArchiveError::Io(error) = error { error.to_string() } else { error.to_string() };
+    CliError::new(CliErrorKind::Io, format!("the backup {} was not written: {why}", path.display()))
 }
 
 pub async fn restore(args: &RestoreArgs, printer: Printer) -> Result<(), CliError> {

@@ -42,6 +42,9 @@ fn a_backup_of_a_running_gateway_brings_everything_back_elsewhere() {
     let later = gateway.run(&["token", "new", "--client", "later"]).ok().out.trim().to_owned();
     let again = gateway.run(&["backup", text(&file)]);
     assert!(again.code == 2 && again.err.contains("exists already"), "{}", again.err);
+    let nowhere = gateway.run(&["backup", text(&folder.path().join("none/sinew.tar"))]);
+    let says_why = nowhere.err.contains("was not written") && !nowhere.err.contains("cannot be read");
+    assert!(nowhere.code != 0 && says_why, "{}", nowhere.err);
     assert_eq!(gateway.http("POST", "/api/v1/backup", Some(&token), "").0, 403, "only for administrators");
     let refused = gateway.run(&["restore", text(&file)]);
     assert!(refused.code == 75 && refused.err.contains("in use"), "{}", refused.err);
