@@ -112,12 +112,19 @@ fn chosen_action(one: &Notification, args: &Args, what: &str) -> Result<String, 
     let given = text(args, "action")?;
     let known = match &given {
         Some(given) => one.actions.iter().find(|own| own.eq_ignore_ascii_case(given)),
-        None if one.actions.len() == 1 => one.actions.first(),
+        None if what == "act" && one.actions.len() == 1 => one.actions.first(),
         None if what == "reply" => one.actions.iter().find(|own| own.to_lowercase().contains("repl")),
         None => None,
     };
     known.cloned().ok_or_else(|| match one.actions.is_empty() {
         true => invalid("action", "The notification has no actions; it can be opened or dismissed"),
+        false if what == "reply" && given.is_none() => invalid(
+            "action",
+            format!(
+                "No action of the notification is called a reply; name the one that takes a text: {}",
+                one.actions.join(", ")
+            ),
+        ),
         false => invalid("action", format!("Parameter 'action' must be one of: {}", one.actions.join(", "))),
     })
 }

@@ -46,12 +46,16 @@ async fn a_notification_that_is_not_meant_clearly_is_left_alone() {
         (json!({"notification": "Reminder", "do": "dismiss"}), -32602),
         (json!({"notification": "nobody", "do": "dismiss"}), -32002),
         (json!({"notification": "System", "do": "act"}), -32602),
+        // Its only action is no reply.
+        (json!({"notification": "plants", "do": "reply", "text": "Thank you"}), -32602),
         (json!({"notification": "Zoë", "do": "act", "action": "Delete"}), -32602),
         (json!({"notification": "Zoë", "do": "eat"}), -32602),
     ] {
         let (got, message) = failure(&*phone, "act_on_notification", arguments.clone()).await;
         assert_eq!(got, code, "{arguments}: {message}");
     }
+    let left = json_of(&*phone, "list_notifications", json!({"max_bytes": 4000, "app": "notes"})).await;
+    assert_eq!(left["notifications"][0]["actions"], json!(["Done"]), "nothing was pressed: {left}");
 }
 
 #[tokio::test]
