@@ -106,22 +106,10 @@ impl Runner<'_> {
     async fn step(&mut self, step: &Step, at: &str) -> Result<Option<Value>, ToolError> {
         self.executed += 1;
         let within_limits = self.check_limits(self.host.clock().elapsed());
-        // The steps inside tell what they did themselves.
+        let device = self.device_of(step);
         if matches!(step.kind, StepKind::If { .. } | StepKind::Each { .. }) {
-            within_limits?;
-            return self.carry_out(step, at).await.map(|(_, returned)| returned);
+            return self.branch(step, at, within_limits, device).await;
         }
-        let what = match &step.kind {
-            StepKind::Call { tool, .. } => tool.clone(),
-            kind => kind.word().to_owned(),
-        };
-        let device = match &step.kind {
-            StepKind::Call { device, .. } => device.as_ref(),
-            StepKind::Expect { condition, .. } => condition.screens().into_iter().flatten().next(),
-            _ => None,
-        };
-        // What is wrong with it, the step says.
-        let device = self.device(device).ok().flatten();
         // What a step left is what the next one meets.
         let before = match self.screens.remove(&device) {
             None if within_limits.is_ok() => self.host.observe(device.as_deref()).await.map(|seen| seen.screen),
@@ -141,12 +129,52 @@ impl Runner<'_> {
             Ok((outcome, returned)) => (Ok(outcome), Ok(returned)),
             Err(error) => (Err(error.clone()), Err(error)),
         };
-        let kind = step.kind.word();
-        let record = StepRecord { at: at.to_owned(), kind, what, started, took, outcome, before, after };
+        let (kind, what) = named(&step.kind);
+        self.record(StepRecord { at: at.to_owned(), kind, what, started, took, outcome, before, after });
+        result
+    }
+
+    /// The device whose screen a step meets. What is wrong with it, the step says.
+    fn device_of(&self, step: &Step) -> Option<String> {
+        let device = match &step.kind {
+            StepKind::Call { device, .. } => device.as_ref(),
+            StepKind::Expect { condition, .. } | StepKind::If { condition, .. } => {
+                condition.screens().into_iter().flatten().next()
+            }
+            _ => None,
+        };
+        self.device(device).ok().flatten()
+    }
+
+    /// A step with steps inside, which tell what they did themselves. What fails before them is this step's failure: its
+    /// condition, its list, or a limit.
+    async fn branch(
+        &mut self,
+        step: &Step,
+        at: &str,
+        within_limits: Result<(), ToolError>,
+        device: Option<String>,
+    ) -> Result<Option<Value>, ToolError> {
+        let started = self.host.clock().elapsed();
+        let done = match within_limits {
+            Ok(()) => self.carry_out(step, at).await.map(|(_, returned)| returned),
+            Err(error) => Err(error),
+        };
+        if let (Err(error), None) = (&done, self.report.failed_step()) {
+            let took = self.host.clock().elapsed().saturating_sub(started);
+            let before = self.screens.get(&device).cloned();
+            let after = self.host.observe(device.as_deref()).await;
+            let (kind, what) = named(&step.kind);
+            let outcome = Err(error.clone());
+            self.record(StepRecord { at: at.to_owned(), kind, what, started, took, outcome, before, after });
+        }
+        done
+    }
+
+    fn record(&mut self, record: StepRecord) {
         self.host.stepped(&record);
         let record = if self.host.keeps_answers() { record } else { record.without_answer() };
         self.report.steps.push(record);
-        result
     }
 
     fn check_limits(&self, now: Duration) -> Result<(), ToolError> {
@@ -182,7 +210,10 @@ impl Runner<'_> {
             }
             StepKind::Wait { time } => {
                 let left = self.limits.time.saturating_sub(self.host.clock().elapsed());
-                self.host.clock().pause((*time).min(left)).await;
+                if *time > left {
+                    return Err(too_long_a_wait(*time, left));
+                }
+                self.host.clock().pause(*time).await;
                 self.host.check()?;
                 nothing(format!("waited {} ms", time.as_millis()))
             }
@@ -212,7 +243,7 @@ impl Runner<'_> {
         let items = self.fill(items)?;
         let most = self.limits.items;
         let Some(items) = items.as_array().filter(|items| items.len() <= most) else {
-            return Err(wrong(format!("step {at}: `each` needs a list of at most {most} items")));
+            return Err(wrong(format!("`each` needs a list of at most {most} items")));
         };
         let before = self.scope.get(name).cloned();
         for (nth, item) in items.iter().enumerate() {
@@ -342,6 +373,25 @@ fn is_on_screen(answer: &Value, selector: &Value, is_there: bool) -> Result<(), 
         },
         (true, false) => Err(format!("an element is still {selector}")),
     }
+}
+
+/// The kind of a step, and what a report calls it.
+fn named(kind: &StepKind) -> (&'static str, String) {
+    let what = match kind {
+        StepKind::Call { tool, .. } => tool.clone(),
+        kind => kind.word().to_owned(),
+    };
+    (kind.word(), what)
+}
+
+/// The failure of a `wait` that would outlast the run. It fails before it waits: nothing comes after it.
+fn too_long_a_wait(time: Duration, left: Duration) -> ToolError {
+    let message = format!(
+        "a wait of {} ms is longer than the {} ms that are left for the steps; it failed at once",
+        time.as_millis(),
+        left.as_millis()
+    );
+    ToolError::new(ErrorKind::Timeout, message)
 }
 
 /// The failure of a run that has carried out as many steps as it may.
@@ -526,5 +576,37 @@ mod tests {
         assert_eq!(report.failure.unwrap().kind, ErrorKind::TooLarge);
         let report = play(&desk, json!([{"each": [1, 2, 3], "do": [{"wait": 30_000}]}]));
         assert_eq!(report.failure.unwrap().kind, ErrorKind::Timeout);
+    }
+
+    #[test]
+    fn a_wait_that_outlasts_the_run_fails_itself_and_at_once() {
+        let desk = Desk::default();
+        let report = play(&desk, json!([{"wait": 50_000}, {"wait": 20_000}, {"call": "a"}]));
+        let failure = report.failure.clone().expect("20 s do not fit into 10 s");
+        assert_eq!(failure.kind, ErrorKind::Timeout);
+        assert!(failure.message.contains("20000 ms") && failure.message.contains("10000 ms"), "{failure}");
+        assert_eq!(report.failed_step().map(|step| (step.at.as_str(), step.kind)), Some(("2", "wait")));
+        assert_eq!(desk.elapsed(), Duration::from_secs(50), "it did not wait for what is left");
+    }
+
+    #[test]
+    fn a_condition_or_a_list_that_fails_is_the_failure_of_its_step() {
+        let failed = |step: Value| {
+            let report = play(&Desk { observes: true, ..Desk::default() }, json!([{"call": "list", "as": "s"}, step]));
+            let step = report.failed_step().expect("a failed step");
+            assert_eq!(report.steps.iter().filter(|step| step.outcome.is_err()).count(), 1);
+            (step.at.clone(), step.what.clone(), step.after.is_some())
+        };
+        let nope = json!({"value": "${s.nope}", "above": 1});
+        let inner = json!({"if": nope, "then": [{"wait": 1}]});
+        assert_eq!(failed(inner.clone()), ("2".to_owned(), "if".to_owned(), true));
+        for list in ["${s.nope}", "${s}"] {
+            let each = json!({"each": list, "as": "x", "do": [{"wait": 1}]});
+            assert_eq!(failed(each), ("2".to_owned(), "each".to_owned(), true));
+        }
+        let nested = json!({"each": [1], "as": "x", "do": [inner]});
+        assert_eq!(failed(nested), ("2[1].1".to_owned(), "if".to_owned(), true));
+        let deep = json!({"if": {"value": 1, "is": 1}, "then": [{"call": "fail"}]});
+        assert_eq!(failed(deep), ("2.then.1".to_owned(), "fail".to_owned(), true));
     }
 }
