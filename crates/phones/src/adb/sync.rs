@@ -1,6 +1,6 @@
 //! Moving files to and from a phone.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
@@ -50,8 +50,8 @@ impl AdbTransport {
                 sent += length as u64;
                 send(&mut stream, b"DATA", length as u32, &piece[..length]).await?;
             }
-            // The number is the file's time, which nobody reads here.
-            send(&mut stream, b"DONE", 0, &[]).await?;
+            // The number is the file's time, in seconds.
+            send(&mut stream, b"DONE", now(), &[]).await?;
             match receive(&mut stream).await? {
                 (id, _) if &id == b"OKAY" => Ok(sent),
                 (id, length) if &id == b"FAIL" => Err(AdbError::Refused(message(&mut stream, length).await?)),
@@ -101,6 +101,12 @@ impl AdbTransport {
         }
         self.open("sync:").await
     }
+}
+
+/// The present time as the protocol has it: seconds since 1970 in 32 bits.
+fn now() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// The pieces of a file until its end.

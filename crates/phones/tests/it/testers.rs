@@ -1,6 +1,6 @@
 //! The tools for people who test and automate, through the real adb server on the virtual phone.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sinew_phones::adb::PhoneOptions;
 use sinew_phones::{Key, PhoneDevice, Profile, Rect, Tree, UiNode};
@@ -22,6 +22,7 @@ async fn files_are_listed_written_and_read_where_everybody_may() {
     for android in [Android::V9, Android::V15] {
         let Some(mut bench) = bench(android).await else { return };
         let phone = bench.phone().await;
+        let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let nasty = "Download/it's $(reboot); `id` & \"x\" 🦀.txt";
         text(&*phone, "write_file", json!({"path": nasty, "text": "Grüße\n"})).await;
         let listed = json_of(&*phone, "list_files", json!({"path": "Download"})).await;
@@ -29,6 +30,10 @@ async fn files_are_listed_written_and_read_where_everybody_may() {
         let names: Vec<&str> =
             listed["entries"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
         assert_eq!(names, ["it's $(reboot); `id` & \"x\" 🦀.txt", "readme.txt"], "{android}");
+        let adb = bench.server.transport(bench.address.clone(), true);
+        let folder = adb.list("/storage/emulated/0/Download", Duration::from_secs(10)).await.unwrap();
+        let written = folder.iter().find(|entry| entry.name.starts_with("it's")).unwrap();
+        assert!(written.modified >= before.as_secs(), "{android}: {written:?}");
         let outcome = call(&*phone, "read_file", json!({"path": nasty})).await.unwrap();
         let [Content::Resource { uri, body, .. }] = &outcome.content[..] else { panic!("{outcome:?}") };
         assert_eq!(body, &ResourceBody::Text("Grüße\n".to_owned()), "{android}");
