@@ -17,21 +17,19 @@ use tracing::Instrument;
 
 use crate::access::{Agreement, CallSecrets, ProposedCall};
 use crate::budgets;
+use crate::device_error;
 use crate::gateway::Gateway;
 use crate::journal::{JournalDraft, Screens};
 use crate::label_call::LabelCall;
 use crate::leases::LeaseUser;
 use crate::nested::{AsCaller, Deadline, MadeCalls, Nesting};
 use crate::principal::{Principal, Role};
-use crate::record::{CallRecord, weigh, weigh_value};
+use crate::record::{CallRecord, weigh};
 use crate::route::{self, RequestedTool, Target};
 use crate::snapshot::{Holder, Presence, Snapshot};
 use crate::source;
 use crate::view::Shape;
 
-/// The longest error message of a device that is passed on; a screen full.
-const MAX_MESSAGE: usize = 4_000;
-const MAX_DETAILS: usize = 64 << 10;
 /// How much longer than the budget the gateway waits. The device counts the same budget and knows whether
 /// the call was sent at all, so its answer should come first; a quarter of a second is ample for it on a busy machine.
 const SLACK: Duration = Duration::from_millis(250);
@@ -455,38 +453,12 @@ async fn send(device: &dyn Device, call: Call) -> Result<Outcome, ToolError> {
 fn passed_on(holder: Holder<'_>, error: ToolError, made: &MadeCalls, is_plain: bool) -> ToolError {
     let unapproved = made.unapproved().filter(|_| error.kind == ErrorKind::ApprovalNeeded);
     let mut error = unapproved.unwrap_or_else(|| {
-        let error = clean_error(if is_plain { error } else { in_one_voice(error) });
+        let error = device_error::clean_error(if is_plain { error } else { device_error::in_one_voice(error) });
         source::mark_error(holder, made.have_quotes(), error)
     });
     // The tool that was called is there; one that it called in turn is not.
     if made.any() && error.kind == ErrorKind::UnknownTool {
         error.kind = ErrorKind::ActionFailed;
-    }
-    error
-}
-
-/// A device's word about a wrong argument, said as the gateway says it.
-fn in_one_voice(mut error: ToolError) -> ToolError {
-    let (parameter, issue) = (error.details["parameter_name"].as_str(), error.details["issue"].as_str());
-    // A whole sentence stands for itself.
-    let is_part = |issue: &str| issue.starts_with(|first: char| first.is_ascii_lowercase());
-    if let (ErrorKind::InvalidArguments, Some(parameter), Some(issue)) = (error.kind, parameter, issue)
-        && is_part(issue)
-    {
-        error.message = format!("argument `{parameter}` {issue}");
-    }
-    error
-}
-
-/// Errors of devices are read by people and models.
-fn clean_error(mut error: ToolError) -> ToolError {
-    error.message = clean(&error.message, MAX_MESSAGE);
-    // Only the gateway asks people; a device that says so has acted or not, and nobody knows.
-    if error.kind == ErrorKind::ApprovalNeeded {
-        error.kind = ErrorKind::ActionFailed;
-    }
-    if weigh_value(&error.details) > MAX_DETAILS {
-        error.details = Value::Null;
     }
     error
 }

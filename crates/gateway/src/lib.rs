@@ -26,6 +26,7 @@ mod caller_view;
 mod check;
 mod commanding;
 mod decisions;
+mod device_error;
 mod device_filter;
 mod directory;
 mod durations;

@@ -67,8 +67,9 @@ impl WireForm for DeviceInfo {
 }
 
 impl WireForm for ToolError {
-    /// Message and details of an error are bounded below this.
-    const MAX_BYTES: usize = 256 << 10;
+    /// Message and details of an error are bounded below this: the details may have the report of a run, with room for
+    /// escapes.
+    const MAX_BYTES: usize = 24 << 20;
 }
 
 /// A call without the way back to its caller, which the receiver provides.
