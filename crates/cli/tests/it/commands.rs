@@ -199,7 +199,9 @@ fn the_report_of_steps_is_saved_whether_they_succeed_or_fail() {
     let folder = tempfile::tempdir().expect("a folder");
     let steps = |tool: &str| {
         let argument = if tool == "open_app" { "app" } else { "query" };
-        format!("steps=[{{\"tool\":\"press_home\"}},{{\"tool\":\"{tool}\",\"arguments\":{{\"{argument}\":\"none\"}}}}]")
+        // So many that the report is larger than other details may be.
+        let before = "{\"tool\":\"press_home\"},".repeat(8);
+        format!("steps=[{before}{{\"tool\":\"{tool}\",\"arguments\":{{\"{argument}\":\"none\"}}}}]")
     };
     for (tool, form, start) in [
         ("open_app", "html", "<!DOCTYPE html>"),
@@ -215,7 +217,24 @@ fn the_report_of_steps_is_saved_whether_they_succeed_or_fail() {
         assert!(format!("{}{}", ran.out, ran.err).contains(&path), "{ran:?}");
         let report = std::fs::read_to_string(&path).expect("a report");
         assert!(report.starts_with(start) && report.contains(tool), "{report}");
+        assert!(report.len() > 64 << 10, "{} bytes", report.len());
     }
+}
+
+#[test]
+fn the_virtual_phone_of_a_demo_is_as_the_configuration_says() {
+    let state = tempfile::tempdir().expect("a folder");
+    let config = state.path().join("sinew.toml");
+    std::fs::create_dir(state.path().join("apks")).expect("a folder");
+    std::fs::write(&config, "[phones]\nprofile = \"tester\"\napks = \"apks\"\n").expect("written");
+    let config = config.display().to_string();
+    let gateway = TestGateway::open("demo", state, &["--config", &config]);
+    let install = gateway.run(&["call", "virtual-phone", "install_app", "file=none.apk", "--yes"]);
+    assert!(install.code != 0 && install.err.contains("none.apk") && !install.err.contains("`apks`"), "{install:?}");
+    let written = ["call", "virtual-phone", "write_file", "path=Download/a.txt", "text=Hello there", "--yes"];
+    gateway.run(&written).ok();
+    let read = gateway.run(&["call", "virtual-phone", "read_file", "path=Download/a.txt"]).ok().out;
+    assert_eq!(read, "Hello there\n");
 }
 
 #[test]

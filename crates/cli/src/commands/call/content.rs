@@ -17,6 +17,9 @@ pub enum ContentLine {
     Other(String),
 }
 
+/// The longest text of a file that is shown, in bytes; two screens full.
+const MAX_SHOWN_TEXT: usize = 4 << 10;
+
 /// What to show of each content item. With a path to save to, binary data moves from the answer into files.
 pub fn items(answer: &mut CallResult, save: Option<&Path>, stem: &str) -> Result<Vec<ContentLine>, CliError> {
     let (mut shown, mut saved) = (Vec::new(), 0);
@@ -29,6 +32,11 @@ pub fn items(answer: &mut CallResult, save: Option<&Path>, stem: &str) -> Result
         };
         match (&content, data(&content)) {
             (Content::Text(text), _) => shown.push(ContentLine::Text(text.clone())),
+            (Content::Resource { body: ResourceBody::Text(text), .. }, _)
+                if target.is_none() && text.len() <= MAX_SHOWN_TEXT =>
+            {
+                shown.push(ContentLine::Text(text.clone()));
+            }
             (_, Some(data)) => {
                 let mime = mime_type(&content);
                 let size = match &content {
@@ -80,6 +88,10 @@ fn mime_type(content: &Content) -> &str {
 
 /// Saves the report of a call that failed, which is in the details of the error, and says where it is.
 pub fn save_report(failure: &mut CliError, save: &Path, stem: &str) -> Result<(), CliError> {
+    let is_omitted = failure.details["omitted"].as_array().is_some_and(|names| names.contains(&json!("report")));
+    if is_omitted {
+        failure.message.push_str("\nthe report is too large to be passed on and was left out; run fewer steps at once");
+    }
     let Some(Value::String(report)) = failure.details.get("report") else { return Ok(()) };
     let (report, extension) = match report.starts_with('{') {
         true => (report.clone().into_bytes(), "json"),
@@ -185,6 +197,7 @@ fn extension(mime: &str) -> &'static str {
         "audio/wav" | "audio/x-wav" => "wav",
         "audio/mpeg" => "mp3",
         "audio/ogg" => "ogg",
+        "video/mp4" => "mp4",
         "text/html" => "html",
         "text/plain" => "txt",
         "application/json" => "json",
@@ -214,6 +227,43 @@ mod tests {
         assert!(answer.content[1].get("data").is_none());
         assert!(answer.content[1]["saved"].as_str().unwrap_or_default().ends_with("b-photo-2.png"));
         fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn the_text_of_a_file_is_shown_where_it_is_short_and_not_saved() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let shown = |text: String, save: Option<&Path>| {
+            let body = ResourceBody::Text(text);
+            let file =
+                Content::Resource { uri: "file:///a".to_owned(), mime_type: Some("text/plain".to_owned()), body };
+            let mut answer = CallResult { content: vec![file.to_json()], structured: None, more: Default::default() };
+            match &items(&mut answer, save, "phone-read_file").expect("shown")[..] {
+                [ContentLine::Text(text)] => text.clone(),
+                [ContentLine::Other(line)] => format!("({line})"),
+                _ => panic!("one line"),
+            }
+        };
+        assert_eq!(shown("Grüße\n".to_owned(), None), "Grüße\n");
+        assert!(shown("Grüße\n".to_owned(), Some(folder.path())).contains("phone-read_file-1.txt"));
+        assert!(shown("x".repeat(MAX_SHOWN_TEXT + 1), None).ends_with("; --save FILE saves it)"));
+    }
+
+    #[test]
+    fn a_video_has_the_ending_of_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let body = ResourceBody::Blob("AAAA".to_owned());
+        let video = Content::Resource { uri: "a".to_owned(), mime_type: Some("video/mp4".to_owned()), body };
+        let mut answer = CallResult { content: vec![video.to_json()], structured: None, more: Default::default() };
+        items(&mut answer, Some(folder.path()), "phone-record_screen").expect("saved");
+        assert!(folder.path().join("phone-record_screen-1.mp4").is_file());
+    }
+
+    #[test]
+    fn a_report_that_was_left_out_is_not_missed_in_silence() {
+        let mut failure = CliError::new(CliErrorKind::Io, "step 2 (expect) failed");
+        failure.details = json!({"step": 2, "omitted": ["report"]});
+        save_report(&mut failure, Path::new("r.html"), "phone-run_steps").expect("nothing to save");
+        assert!(failure.message.contains("too large to be passed on"), "{failure}");
     }
 
     #[test]
