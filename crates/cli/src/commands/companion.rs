@@ -77,6 +77,13 @@ pub(super) async fn find(device: &str, server: &AdbServer, reach: &ReachArgs) ->
     let known = known(reach).await;
     let is_meant = |phone: &&DeviceSummary| phone.id == device || phone.name.as_deref() == Some(device);
     if let Some(phone) = known.iter().find(is_meant) {
+        if phone.attribute_list("backend").contains(&"virtual") {
+            let message = format!(
+                "`{}` is a virtual phone without adb, which this command needs; `sinew sim phone` starts one with adb",
+                clean(device)
+            );
+            return Err(CliError::new(CliErrorKind::Usage, message));
+        }
         return Ok(phone.attribute("serial").to_owned());
     }
     let there: Vec<&str> = entries.iter().map(|entry| entry.serial.as_str()).collect();

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_apps::AppWatcher;
+use sinew_apps::{AppWatcher, WatchSettings};
 use sinew_compose::config::{GatewayConfig, PhonesConfig};
 use sinew_compose::relay::{RelayConfig, SharedDevices};
 use sinew_compose::state::{self, StartedBy};
 use sinew_compose::{GatewayServer, ServerSettings};
 use sinew_gateway::Role;
-use sinew_phones::{PhoneDevice, Profile};
+use sinew_phones::PhoneDevice;
 use sinew_sim::board::{self, BoardConfig, BoardKind};
 use sinew_sim::phone::{LockScreen, PhoneConfig, RunningPhones, VirtualPhone};
 use sinew_sim::speech::Microphone;
@@ -49,6 +49,7 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
         return story::run(printer).await;
     }
     let config = without_phones(args.listen.state.load_config()?);
+    let phones = config.phones.clone();
     let mut settings = config.with(&(&args.listen).into())?;
     let base = settings.state.clone();
     settings.state = state::demo(&base);
@@ -63,7 +64,8 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
         server.spawn_device(|shutdown| voice.run(shutdown));
         handle
     });
-    let joined = printer.waiting("waiting for the virtual devices", connect(&mut server, voice.as_ref())).await;
+    let joined =
+        printer.waiting("waiting for the virtual devices", connect(&mut server, &phones, voice.as_ref())).await;
     if let Err(failure) = joined {
         server.close(stop.wait()).await;
         return Err(failure);
@@ -130,12 +132,22 @@ pub fn without_phones(config: GatewayConfig) -> GatewayConfig {
     GatewayConfig { phones: PhonesConfig { enabled: false, ..config.phones }, ..config }
 }
 
-/// Connects the virtual devices and waits until all of them are ready.
-pub async fn connect(server: &mut GatewayServer, voice: Option<&VoiceHandle>) -> Result<(), CliError> {
+/// Connects the virtual devices and waits until all of them are ready. What `phones` says of tools, files and apps is so
+/// for the virtual phone too.
+pub async fn connect(
+    server: &mut GatewayServer,
+    phones: &PhonesConfig,
+    voice: Option<&VoiceHandle>,
+) -> Result<(), CliError> {
     let phone = phone().await?;
-    server.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone.clone(), Profile::Full))));
-    let mut apps = AppWatcher::new(Arc::new(phone), sinew_apps::WatchSettings::default(), server.gateway.announce());
-    apps.refresh().await.map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))?;
+    let device = PhoneDevice::new(phone.clone(), phones.profile).with_apks(phones.apks.clone());
+    server.gateway.apply(DeviceEvent::Joined(Arc::new(device)));
+    if let Some(settings) = phones.apps.settings(&server.directory) {
+        // The apps of the virtual phone are known at once; nothing about them is kept.
+        let settings = WatchSettings { cache: None, ..settings };
+        let mut apps = AppWatcher::new(Arc::new(phone), settings, server.gateway.announce());
+        apps.refresh().await.map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))?;
+    }
     write_routines(&server.directory)?;
     connect_boards(server, voice)?;
     let others = demo_desk::connect(server).await?;

@@ -257,7 +257,7 @@ async fn open(
         config = demo::without_phones(config);
     }
     let flags = Overrides { token: reach.token.clone(), state: Some(directory.to_owned()), ..flags };
-    let file = config.file.clone();
+    let (file, phones) = (config.file.clone(), config.phones.clone());
     let mut settings = config.clone().with(&flags)?;
     settings.started_by = started_by;
     let mut server = match GatewayServer::open(settings).await {
@@ -279,7 +279,7 @@ async fn open(
         server.spawn_client(|stop| reload::follow(Some(file), gateway, families, stop));
     }
     if demo {
-        demo::connect(&mut server, None).await?;
+        demo::connect(&mut server, &phones, None).await?;
     }
     Ok(server)
 }

@@ -276,6 +276,15 @@ fn virtual_phones_come_through_the_real_adb() {
 }
 
 #[test]
+fn a_virtual_phone_without_adb_is_not_looked_for_there() {
+    let Some(adb) = Adb::start() else { return };
+    let gateway = TestGateway::demo();
+    let pull = ["phones", "pull", "virtual-phone", "Download/readme.txt", "here"];
+    let pulled = run(adb.sinew(gateway.state.path()).current_dir(gateway.state.path()).args(pull));
+    assert!(pulled.code != 0 && pulled.err.contains("`sinew sim phone`"), "{pulled:?}");
+}
+
+#[test]
 fn files_and_apps_are_copied_to_and_from_a_phone_and_nothing_of_somebody_else_is_replaced() {
     let Some(adb) = Adb::start() else { return };
     let state = tempfile::tempdir().expect("a folder");
