@@ -281,11 +281,18 @@ pub(crate) fn error_codes(text: &str) -> Vec<String> {
         let closed = after.trim_start_matches(['`', '*', '"', ']', '<', '/']);
         let is_closed = closed.len() < after.len() || after.starts_with(':');
         let is_followed = [":", " -", " –", " —", " |", "|", " =>", " →"].iter().any(|mark| closed.starts_with(mark));
-        let is_number = name.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit()) && name.len() >= 3;
-        let is_shaped = name.contains('_') || is_number || name.chars().skip(1).any(|c| c.is_ascii_uppercase());
+        let is_number = is_digits(name.trim_start_matches('-')) && name.len() >= 3;
+        // `E1`
+        let is_numbered = name.starts_with(|c: char| c.is_ascii_uppercase()) && is_digits(&name[1..]);
+        let is_shaped =
+            name.contains('_') || is_number || is_numbered || name.chars().skip(1).any(|c| c.is_ascii_uppercase());
         let is_code = match (is_marked && is_closed, is_item) {
             // A word in code is a code where something explains it.
-            (true, true) => is_shaped || body.starts_with('`') && (name.contains('-') || is_followed && name.len() > 2),
+            (true, true) => {
+                is_shaped
+                    || body.starts_with('`')
+                        && (name.contains('-') || is_followed && (name.len() > 2 || is_digits(name)))
+            }
             (true, false) => is_shaped && body.starts_with('`'),
             (false, _) => is_shaped && is_followed && !is_marked,
         };
@@ -293,6 +300,10 @@ pub(crate) fn error_codes(text: &str) -> Vec<String> {
     };
     // So that the asterisks of bold type are not taken for bullets.
     text.replace("**", "`").lines().filter_map(code).collect()
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// An item without its number: `1. x`, `2) x`. `404: x` begins with a code.

@@ -275,6 +275,9 @@ fn what_only_looks_like_a_mistake_is_not_reported() {
         ("errors-unstated", with_section(5, "- FileNotFound: no such file.\n- OutOfRange: too many lines.")),
         ("errors-unstated", with_section(5, "- **404:** no such file.\n- **500:** the disk failed.")),
         ("errors-unstated", with_section(5, "- `timeout`: the disk is slow.")),
+        ("errors-unstated", with_section(5, "- `E1`: no such file.\n- `E2`: too many lines.")),
+        ("errors-unstated", with_section(5, "- E1: no such file.\n- E2: too many lines.")),
+        ("errors-unstated", with_section(5, "- `1`: no such file.\n- `2`: too many lines.")),
         ("errors-unstated", with_section(5, "Cannot fail, because it only returns a constant.")),
         (
             "errors-unstated",
