@@ -28,9 +28,8 @@ pub async fn run(args: SpecRenderArgs) -> Result<(), CliError> {
     });
     let render = if args.html { render_html_document } else { render_document };
     let rendered = render(&title, &source.document);
-    put(&rendered.text, args.out.as_deref())?;
     if rendered.lost.is_empty() {
-        return Ok(());
+        return put(&rendered.text, args.out.as_deref());
     }
     let lost: Vec<String> = rendered.lost.iter().map(|(line, word)| format!("line {line}: {}", clean(word))).collect();
     let message = format!("the canonical form would lose words of {}:\n{}", source.path, lost.join("\n"));
