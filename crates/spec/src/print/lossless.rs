@@ -167,7 +167,7 @@ impl Printed {
     /// What a line of prose says and was not printed. A line that describes a parameter becomes a row of a table.
     fn lost_line(&self, source: &str, line: Span) -> Vec<String> {
         let said = said(line.of(source));
-        if said.is_empty() || schemas::requirement_label(source, line).is_some() {
+        if said.is_empty() || schemas::requirement_label(source, line).is_some() || self.lost_phrases(said).is_empty() {
             return Vec::new();
         }
         let own = Span::new(line.end - said.len(), line.end);
@@ -284,12 +284,13 @@ fn table_words(table: &Table) -> Vec<String> {
         !columns.is_empty() && row.cells.iter().all(|cell| cell.said().is_none_or(schemas::says_only_none))
     };
     let rows = table.rows.iter().filter(|row| !says_none(row));
-    let is_answer = |(index, cell): &(usize, &Cell)| {
-        let asks = matches!(columns.get(*index), Some(Column::Required | Column::Optional));
-        asks && cell.text.split_whitespace().count() == 1
-            && matches!(places::answer(&cell.text).0, Required::Yes | Required::No)
+    // An answer is printed as "Yes" or "No", and a default in it as a value.
+    let said = |(index, cell): (usize, &Cell)| {
+        let asks = matches!(columns.get(index), Some(Column::Required | Column::Optional));
+        let is_answer =
+            asks && matches!(places::answer(&cell.text).0, Required::Yes | Required::No) && !rows::says_more(cell);
+        if is_answer { rows::default_in(cell).map(|default| default.text) } else { cell.said().map(str::to_owned) }
     };
-    let cells = rows.flat_map(|row| row.cells.iter().enumerate().filter(|cell| !is_answer(cell)));
-    let cells = cells.map(|(_, cell)| cell).filter(|cell| cell.said().is_some());
-    titles.chain(cells).map(|cell| cell.text.clone()).collect()
+    let cells = rows.flat_map(|row| row.cells.iter().enumerate().filter_map(said));
+    titles.map(|cell| cell.text.clone()).chain(cells).collect()
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::places::{FieldRow, FieldTable, Required};
 use super::table::{self, Cell, Column};
-use super::{labels, prose, types};
+use super::{labels, places, prose, types};
 use crate::model::Section;
 use sinew_tool::finding::Span;
 
@@ -27,10 +27,28 @@ pub(crate) fn read(row: table::Row, columns: &[Column]) -> Option<FieldRow> {
             Column::Name | Column::Other => {}
         }
     }
+    if row.default.as_ref().and_then(Cell::said).is_none()
+        && let Some(stated) = row.required.as_ref().and_then(default_in)
+    {
+        row.default = Some(stated);
+    }
     // A row of dots stands for more of the same, and `none` without a type for no parameter at all.
     let is_none = matches!(row.name.to_lowercase().as_str(), "none" | "n/a" | "(none)")
         && row.kind.as_ref().and_then(Cell::said).is_none();
     (!is_none && !matches!(row.name.as_str(), "" | "..." | "…" | "—" | "-" | "--")).then_some(row)
+}
+
+/// The default that an answer states: `No (default: 5)`, `No, defaults to 5`.
+pub(crate) fn default_in(answer: &Cell) -> Option<Cell> {
+    let said = answer.text.as_str();
+    let label = said.to_ascii_lowercase().find("default")?;
+    let rest = said[label + "default".len()..].trim_start_matches('s').trim_start();
+    let rest = ["value ", "is ", "to "].iter().find_map(|word| rest.strip_prefix(word)).unwrap_or(rest);
+    let rest = rest.trim_start_matches([':', '=', ' ']);
+    let end = unquoted(rest).find(|(_, character)| matches!(character, ')' | ',' | ';'));
+    let value = rest[..end.map_or(rest.len(), |(end, _)| end)].trim();
+    let is_word = said[..label].ends_with(char::is_alphanumeric);
+    (!value.is_empty() && !is_word).then(|| Cell { span: answer.span, text: value.to_owned() })
 }
 
 /// The name in a cell, without the mark of a footnote: `` `path`* ``.
@@ -393,23 +411,53 @@ pub(crate) fn property_of(row: &FieldRow) -> Value {
         Some(Value::Object(map)) => map,
         _ => Map::new(),
     };
-    let mut words = row.description.as_ref().and_then(Cell::said).unwrap_or_default().to_owned();
-    if row.required() == Required::Sometimes
-        && let Some(cell) = &row.required
-        && cell.text.contains(' ')
-    {
-        words = format!("{words} (Required: {})", cell.text).trim().to_owned();
-    }
+    let default = default(row, &property);
+    let words = row.description.as_ref().and_then(Cell::said).unwrap_or_default();
+    let words = with_remarks(words, row, default.is_some());
     if !words.is_empty() {
         property.insert("description".to_owned(), json!(words));
     }
-    if let Some(default) = row.default.as_ref().and_then(|cell| value_of(cell, &property)) {
+    if let Some(default) = default {
         property.insert("default".to_owned(), default);
     }
     if let Some(example) = example(row, &property) {
         property.insert("examples".to_owned(), json!([example]));
     }
     Value::Object(property)
+}
+
+/// A description with what the other cells say beside their values, so that it is printed and compared.
+pub(crate) fn with_remarks(words: &str, row: &FieldRow, has_default: bool) -> String {
+    let reading = row.kind.as_ref().and_then(|cell| types::read(&cell.text));
+    let mut remarks = reading.map(|reading| reading.remarks).unwrap_or_default();
+    remarks.extend(row.required.as_ref().filter(|cell| says_more(cell)).map(|cell| format!("Required: {}", cell.text)));
+    let default = row.default.as_ref().and_then(Cell::said).filter(|_| !has_default);
+    let is_none =
+        |said: &str| matches!(prose::unmark(said).to_lowercase().as_str(), "none" | "required" | "no default");
+    remarks.extend(default.filter(|said| !is_none(said)).map(|said| format!("Default: {said}")));
+    let mut words = words.to_owned();
+    for remark in remarks {
+        if !words.contains(&remark) {
+            words = format!("{words} ({remark})").trim().to_owned();
+        }
+    }
+    words
+}
+
+/// Whether a cell that answers yes or no says more than that and a default.
+pub(crate) fn says_more(answer: &Cell) -> bool {
+    let said = prose::unmark(&answer.text);
+    let default = default_in(answer).map(|default| default.text).unwrap_or_default();
+    let known = ["yes", "no", "not", "true", "false", "required", "optional", "mandatory", "default", "defaults", "to"];
+    let rest = said.replacen(&default, " ", usize::from(!default.is_empty()));
+    let words = rest.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    places::answer(&said).0 != Required::Unclear
+        && words.skip(1).any(|word| !known.contains(&word.to_lowercase().as_str()))
+}
+
+/// The default a row states, as a value of its type.
+pub(crate) fn default(row: &FieldRow, property: &Map<String, Value>) -> Option<Value> {
+    value_of(row.default.as_ref()?, property)
 }
 
 pub(crate) fn example(row: &FieldRow, property: &Map<String, Value>) -> Option<Value> {

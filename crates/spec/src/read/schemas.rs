@@ -329,7 +329,8 @@ pub(crate) fn requirement_label(text: &str, line: Span) -> Option<Cell> {
             "parameters" | "arguments" | "inputs" | "params" | "args" | "fields" | "options" | "input" | "properties"
         )
     };
-    (is_answer && parts.all(names_parameters)).then(|| Cell { span: line, text: words.to_owned() })
+    let answer = words.split_whitespace().next().unwrap_or_default();
+    (is_answer && parts.all(names_parameters)).then(|| Cell { span: line, text: answer.to_owned() })
 }
 
 /// Lists that describe parameters, where there is neither table nor schema.
@@ -534,15 +535,23 @@ fn merge(place: &SchemaSource) -> Option<Value> {
     if let (Some(properties), Some(table)) = (properties, &place.table) {
         for row in &table.rows {
             let Some(property) = properties.get_mut(&row.name).and_then(Value::as_object_mut) else { continue };
-            if !property.contains_key("description")
-                && let Some(words) = row.description.as_ref().and_then(Cell::said)
-            {
-                property.insert("description".to_owned(), json!(words));
-            }
             let has_example =
                 ["examples", "example", "default", "const", "enum"].iter().any(|key| property.contains_key(*key));
             if !has_example && let Some(example) = rows::example(row, property) {
                 property.insert("examples".to_owned(), json!([example]));
+            }
+            if !property.contains_key("default")
+                && let Some(default) = rows::default(row, property)
+            {
+                property.insert("default".to_owned(), default);
+            }
+            let tabled = row.description.as_ref().and_then(Cell::said).unwrap_or_default();
+            let words = property.get("description").map_or(Some(tabled), Value::as_str);
+            let has_default = property.contains_key("default");
+            let words =
+                words.map(|words| rows::with_remarks(words, row, has_default)).filter(|words| !words.is_empty());
+            if let Some(words) = words {
+                property.insert("description".to_owned(), json!(words));
             }
         }
     }

@@ -8,6 +8,8 @@ pub struct TypeReading {
     pub schema: Value,
     /// Whether it uses the standard's names.
     pub standard: bool,
+    /// What the cell says beside the type: `1-10` of `integer (1-10)`.
+    pub remarks: Vec<String>,
 }
 
 /// Types nest in cells (`array[array[string]]`), never deeper than this in practice.
@@ -16,11 +18,11 @@ const MAX_DEPTH: usize = 12;
 /// Reads a type cell; `None` if it is not a known type.
 pub fn read(cell: &str) -> Option<TypeReading> {
     if let Some(schema) = listed_choices(cell) {
-        return Some(TypeReading { schema, standard: false });
+        return Some(TypeReading { schema, standard: false, remarks: Vec::new() });
     }
     let text = cell.replace('`', " ");
-    let mut reading = TypeReading { schema: Value::Null, standard: true };
-    reading.schema = read_type(text.trim(), 0, &mut reading.standard)?;
+    let mut reading = TypeReading { schema: Value::Null, standard: true, remarks: Vec::new() };
+    reading.schema = read_type(text.trim(), 0, &mut reading)?;
     Some(reading)
 }
 
@@ -74,55 +76,61 @@ pub fn nearest(word: &str) -> Option<&'static str> {
     sinew_tool::spelling::nearest(word.trim(), NAMES.iter().copied())
 }
 
-fn read_type(text: &str, depth: usize, standard: &mut bool) -> Option<Value> {
+fn read_type(text: &str, depth: usize, reading: &mut TypeReading) -> Option<Value> {
     let text = text.trim();
     if depth > MAX_DEPTH || text.is_empty() || text.len() > 2000 {
         return None;
     }
     let parts = split_union(text);
     if parts.len() > 1 {
-        let schemas = parts.iter().map(|part| read_type(part, depth + 1, standard)).collect::<Option<Vec<_>>>()?;
+        let schemas = parts.iter().map(|part| read_type(part, depth + 1, reading)).collect::<Option<Vec<_>>>()?;
         return Some(union(schemas));
     }
     // A value in quotes stands for itself, unless it is the name of a type.
     for quote in ['"', '\''] {
         let inner = text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
         if let Some(inner) = inner.filter(|inner| !inner.is_empty() && !inner.contains(quote)) {
-            *standard = false;
+            reading.standard = false;
             let of_type = plain(&inner.to_lowercase()).map(|(schema, _)| schema);
             return Some(of_type.unwrap_or_else(|| json!({"type": "string", "enum": [inner]})));
         }
     }
     if let Some(inner) = text.strip_suffix('?') {
-        *standard = false;
-        return Some(union(vec![read_type(inner, depth + 1, standard)?, json!({"type": "null"})]));
+        reading.standard = false;
+        return Some(union(vec![read_type(inner, depth + 1, reading)?, json!({"type": "null"})]));
     }
     if let Some(inner) = text.strip_prefix("[]") {
-        *standard = false;
-        return Some(json!({"type": "array", "items": read_type(inner, depth + 1, standard)?}));
+        reading.standard = false;
+        return Some(json!({"type": "array", "items": read_type(inner, depth + 1, reading)?}));
     }
     if let Some(inner) = text.strip_suffix("[]") {
-        *standard = false;
-        return Some(json!({"type": "array", "items": read_type(inner, depth + 1, standard)?}));
+        reading.standard = false;
+        return Some(json!({"type": "array", "items": read_type(inner, depth + 1, reading)?}));
     }
     let lower = text.to_lowercase();
     for prefix in ["array of ", "list of "] {
         if lower.starts_with(prefix) {
-            *standard = false;
-            let inner = read_type(&text[prefix.len()..], depth + 1, standard);
-            return Some(inner.map_or(json!({"type": "array"}), |items| json!({"type": "array", "items": items})));
+            reading.standard = false;
+            let (of, known) = (&text[prefix.len()..], reading.remarks.len());
+            let Some(items) = read_type(of, depth + 1, reading) else {
+                reading.remarks.truncate(known);
+                reading.remarks.push(format!("of {}", of.trim()));
+                return Some(json!({"type": "array"}));
+            };
+            return Some(json!({"type": "array", "items": items}));
         }
     }
     if let Some((head, inner)) = bracketed(text) {
-        return generic(&head.trim().to_lowercase(), inner, depth, standard);
+        return generic(&head.trim().to_lowercase(), inner, depth, reading);
     }
     // A remark in parentheses, as in `string (ISO 8601)`.
     if let Some(open) = text.find('(').filter(|open| *open > 0 && text.ends_with(')')) {
-        *standard = false;
-        return read_type(&text[..open], depth + 1, standard);
+        reading.standard = false;
+        reading.remarks.push(text[open + 1..text.len() - 1].trim().to_owned());
+        return read_type(&text[..open], depth + 1, reading);
     }
     let (schema, canonical) = plain(&lower)?;
-    *standard &= canonical;
+    reading.standard &= canonical;
     Some(schema)
 }
 
@@ -166,37 +174,37 @@ fn plain(word: &str) -> Option<(Value, bool)> {
     }
 }
 
-fn generic(head: &str, inner: &str, depth: usize, standard: &mut bool) -> Option<Value> {
+fn generic(head: &str, inner: &str, depth: usize, reading: &mut TypeReading) -> Option<Value> {
     match head {
         "array" | "list" | "sequence" | "set" | "iterable" | "frozenset" | "vec" | "vector" => {
-            *standard &= head == "array";
-            Some(json!({"type": "array", "items": read_type(inner, depth + 1, standard)?}))
+            reading.standard &= head == "array";
+            Some(json!({"type": "array", "items": read_type(inner, depth + 1, reading)?}))
         }
         "tuple" => {
-            *standard = false;
+            reading.standard = false;
             let parts = split_top(inner, ',');
             let items = parts.iter().filter(|part| part.trim() != "...");
-            let items = items.map(|part| read_type(part, depth + 1, standard)).collect::<Option<Vec<_>>>()?;
+            let items = items.map(|part| read_type(part, depth + 1, reading)).collect::<Option<Vec<_>>>()?;
             Some(json!({"type": "array", "items": union(items)}))
         }
         "dict" | "map" | "mapping" | "object" | "record" | "hashmap" => {
-            *standard &= head == "object";
+            reading.standard &= head == "object";
             let parts = split_top(inner, ',');
             let value = parts.get(1).or(parts.first())?;
-            Some(json!({"type": "object", "additionalProperties": read_type(value, depth + 1, standard)?}))
+            Some(json!({"type": "object", "additionalProperties": read_type(value, depth + 1, reading)?}))
         }
         "optional" => {
-            *standard = false;
-            Some(union(vec![read_type(inner, depth + 1, standard)?, json!({"type": "null"})]))
+            reading.standard = false;
+            Some(union(vec![read_type(inner, depth + 1, reading)?, json!({"type": "null"})]))
         }
         "union" => {
-            *standard = false;
+            reading.standard = false;
             let parts = split_top(inner, ',');
-            let parts = parts.iter().map(|part| read_type(part, depth + 1, standard)).collect::<Option<Vec<_>>>()?;
+            let parts = parts.iter().map(|part| read_type(part, depth + 1, reading)).collect::<Option<Vec<_>>>()?;
             Some(union(parts))
         }
         "enum" | "literal" => {
-            *standard &= head == "enum";
+            reading.standard &= head == "enum";
             let separator = if split_top(inner, ',').len() > 1 { ',' } else { '|' };
             let choices: Vec<Value> = split_top(inner, separator).iter().map(|part| choice(part)).collect();
             let mut schema = Map::new();
@@ -375,7 +383,23 @@ mod tests {
             ("One of: 1, 2", json!({"type": "integer", "enum": [1, 2]}), false),
             ("either \"a\" or \"b\"", json!({"type": "string", "enum": ["a", "b"]}), false),
         ] {
-            assert_eq!(read(cell), Some(TypeReading { schema, standard }), "{cell}");
+            let reading = read(cell).map(|reading| (reading.schema, reading.standard));
+            assert_eq!(reading, Some((schema, standard)), "{cell}");
+        }
+    }
+
+    #[test]
+    fn what_stands_beside_a_type_is_kept() {
+        for (cell, remarks) in [
+            ("integer (1-10)", &["1-10"][..]),
+            ("`string` (max 10)", &["max 10"]),
+            ("array[string (max 5)]", &["max 5"]),
+            ("string (max 5) | null", &["max 5"]),
+            ("list of rooms (sorted)", &["of rooms (sorted)"]),
+            ("enum[\"a (b)\", \"c\"]", &[]),
+            ("string", &[]),
+        ] {
+            assert_eq!(read(cell).unwrap().remarks, remarks, "{cell}");
         }
     }
 

@@ -610,3 +610,41 @@ fn a_server_that_lost_its_results_breaks_its_callers_and_a_board_cannot_state_an
     assert!(earlier.changes.iter().any(|change| change.kind == "output-removed"), "{earlier:?}");
     assert_eq!(earlier.not_compared, [""; 0]);
 }
+
+/// A document with one tool whose parameters or result a table describes, alone or beside a JSON Schema.
+fn tabled(section: &str, header: &str, row: &str, schema: &str) -> Document {
+    let rule = header.replace(|c| c != '|', "-");
+    let text = format!("# T\n\n## Tool: `read_it`\n\n### {section}\n\n{header}\n{rule}\n{row}\n\n{schema}");
+    Document::parse(&text)
+}
+
+#[test]
+fn what_a_cell_says_beside_its_value_is_compared_and_printed() {
+    const SCHEMA: &str = "**JSON Schema:**\n\n```json\n{\"type\": \"object\", \"properties\": {\"p\": {\"description\": \
+        \"How many.\"}}}\n```\n";
+    const INPUT: &str = "| Parameter | Type | Required | Description |";
+    let changes = [
+        ("| `p` | integer (1-10) | No | How many. |", "| `p` | integer (1-5) | No | How many. |"),
+        ("| `p` | string (max 10) | No | How many. |", "| `p` | string (max 5) | No | How many. |"),
+        ("| `p` | array[integer (ms)] | No | How many. |", "| `p` | array[integer (s)] | No | How many. |"),
+        ("| `p` | list of rooms | No | How many. |", "| `p` | list of lamps | No | How many. |"),
+        ("| `p` | integer | No (default: 5) | How many. |", "| `p` | integer | No (default: 60) | How many. |"),
+        ("| `p` | integer | No, defaults to 5 | How many. |", "| `p` | integer | No, defaults to 60 | How many. |"),
+        ("| `p` | integer | No (only by day) | How many. |", "| `p` | integer | No (only by night) | How many. |"),
+    ];
+    for schema in ["", SCHEMA] {
+        for (old, new) in changes {
+            let [old, new] = [old, new].map(|row| tabled("3. Input Schema", INPUT, row, schema));
+            assert_ne!(diff_documents(&old, &new).changes, [], "{}", new.text);
+            let printed = Document::parse(&sinew_spec::print::render_document("T", &new).text);
+            assert_eq!(diff_documents(&new, &printed).changes, [], "{}", printed.text);
+        }
+        let header = "| Field | Type | Description |";
+        let [old, new] = ["ms", "s"]
+            .map(|unit| tabled("4. Output Schema", header, &format!("| `p` | integer ({unit}) | How long. |"), schema));
+        assert_ne!(diff_documents(&old, &new).changes, [], "{}", new.text);
+    }
+    let read = tabled("3. Input Schema", INPUT, "| `p` | integer (1-10) | No (default: 5) | How many. |", "");
+    let property = &read.tools[0].input["properties"]["p"];
+    assert_eq!(*property, json!({"type": "integer", "default": 5, "description": "How many. (1-10)"}));
+}

@@ -229,3 +229,10 @@ proptest! {
         check(&tape)?;
     }
 }
+
+#[test]
+fn a_bullet_like_a_parameter_outside_tools_is_printed_once() {
+    let read = Document::parse("# M\n\n- `dir` (string, required, absolute): Folder\n");
+    let rendered = print::render_document("M", &read);
+    assert_eq!((rendered.lost, rendered.text.matches("absolute").count()), (vec![], 1), "{}", rendered.text);
+}
