@@ -85,9 +85,10 @@ fn unread(document: &Document) -> Vec<(String, String)> {
         let fence = blocks.get(blocks.partition_point(|block| block.span.end < start));
         let whole = fence.filter(|block| matches!(block.kind, BlockKind::Fence { .. })).map(|block| block.span);
         let end = || text[start..].find('\n').map_or(text.len(), |at| start + at);
-        told = whole.map_or_else(end, |whole| whole.end);
+        told = whole.map_or_else(|| end().max(span.end), |whole| whole.end);
         let from = whole.map_or(start, |whole| whole.start);
-        found.push((clip(&one_line(span.of(text))), one_line(&text[from..told])));
+        let title = span.of(text).lines().next().unwrap_or_default();
+        found.push((clip(&one_line(title)), one_line(&text[from..told])));
     }
     found
 }

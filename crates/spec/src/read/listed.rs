@@ -9,7 +9,7 @@ use super::names::{self, Confidence};
 use super::table::Table;
 use super::tool_headings::is_further;
 use super::{MAX_TOOLS, Problem, bullets, html_table, labels, prose, rows};
-use crate::json::{self, JsonNode};
+use crate::json;
 use crate::lint::rules;
 use sinew_tool::finding::Span;
 use sinew_tool::text::clip;
@@ -35,7 +35,10 @@ pub(super) fn unread(text: &str, blocks: &[Block], tools: &[Range<usize>], known
             continue;
         }
         search.headings(block);
-        if !is_inside {
+        search.announced(block, &blocks[index + 1..]);
+        if is_inside {
+            search.lists_in_tools(block);
+        } else {
             let is_list = below.list_tools() && !is_other || std::mem::take(&mut is_announced);
             search.block(
                 block,
@@ -171,6 +174,30 @@ impl Search<'_> {
         }
     }
 
+    /// `Tool: x` that is not a heading, above a table of parameters.
+    fn announced(&mut self, block: &Block, below: &[Block]) {
+        let BlockKind::Prose(lines) = &block.kind else { return };
+        let mut own = below.iter().take_while(|block| !matches!(block.kind, BlockKind::Heading { .. }));
+        for line in lines {
+            let Some(name) = names::announced_on(line.of(self.text).trim()) else { continue };
+            let table = own.find(|block| {
+                Table::of(self.text, &block.kind, block.span).is_some_and(|table| table.columns().is_some())
+            });
+            if let Some(table) = table {
+                self.report(&name, line.to(table.span));
+            }
+        }
+    }
+
+    /// Several definitions in one fence are more than the tool around them.
+    fn lists_in_tools(&mut self, block: &Block) {
+        let BlockKind::Fence { body, .. } = &block.kind else { return };
+        let defined = defined_in(self.text, *body);
+        if defined.len() > 1 {
+            defined.into_iter().for_each(|(name, span)| self.report(&name, span));
+        }
+    }
+
     fn block(&mut self, block: &Block, listing: Listing) {
         let is_list = listing == Listing::Tools;
         match &block.kind {
@@ -185,7 +212,9 @@ impl Search<'_> {
                     }
                 }
             }
-            BlockKind::Fence { body, .. } => self.definitions(*body),
+            BlockKind::Fence { body, .. } => {
+                defined_in(self.text, *body).into_iter().for_each(|(name, span)| self.report(&name, span));
+            }
             BlockKind::Heading { .. } | BlockKind::Comment => {}
         }
     }
@@ -247,31 +276,29 @@ impl Search<'_> {
             }
         }
     }
+}
 
-    /// Definitions in JSON that stand below no tool's heading.
-    fn definitions(&mut self, body: Span) {
-        let json = body.of(self.text);
-        let defines = ["\"inputSchema\"", "\"input_schema\"", "\"parameters\""].iter().any(|key| json.contains(key));
-        if !defines || !json.contains("\"name\"") {
-            return;
-        }
-        let Ok(reading) = json::read(self.text, body) else { return };
-        for value in &reading.values {
-            let value = value.get("result").unwrap_or(value);
-            let list = value.get("tools").or_else(|| value.get("functions")).unwrap_or(value);
-            let alone = std::slice::from_ref(value);
-            for entry in if list.items().is_empty() { alone } else { list.items() } {
-                let entry = entry.get("function").unwrap_or(entry);
-                let is_defined =
-                    ["inputSchema", "input_schema", "parameters"].iter().any(|key| entry.get(key).is_some());
-                if let Some((node, name)) = entry.get("name").and_then(|node| Some((node, JsonNode::as_str(node)?)))
-                    && is_defined
-                {
-                    self.report(name, node.span);
-                }
-            }
+/// Names and places of the tools that a fence defines in JSON.
+fn defined_in(text: &str, body: Span) -> Vec<(String, Span)> {
+    const SCHEMAS: [&str; 3] = ["inputSchema", "input_schema", "parameters"];
+    let json = body.of(text);
+    if !SCHEMAS.iter().any(|key| json.contains(&format!("\"{key}\""))) || !json.contains("\"name\"") {
+        return Vec::new();
+    }
+    let Ok(reading) = json::read(text, body) else { return Vec::new() };
+    let mut found = Vec::new();
+    for value in &reading.values {
+        let value = value.get("result").unwrap_or(value);
+        let list = value.get("tools").or_else(|| value.get("functions")).unwrap_or(value);
+        let entries = if list.items().is_empty() { std::slice::from_ref(value) } else { list.items() };
+        for entry in entries {
+            let entry = entry.get("function").unwrap_or(entry);
+            let is_defined = SCHEMAS.iter().any(|key| entry.get(key).is_some());
+            let name = entry.get("name").filter(|_| is_defined);
+            found.extend(name.and_then(|node| Some((node.as_str()?.to_owned(), node.span))));
         }
     }
+    found
 }
 
 /// Whether the column below this title names tools; in a list of tools "Name" does.

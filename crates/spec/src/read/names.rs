@@ -18,8 +18,12 @@ pub(crate) enum Confidence {
 pub(crate) fn tool(words: &str) -> Option<(String, Confidence)> {
     let plain = plain(words);
     let words = unmarked(without_number(&plain));
-    if let Some((kind, name)) = announced(words) {
-        return Some((prose::one_line(name), kind));
+    // `**Tool:** x`, and the same all in code
+    let bold = words.strip_prefix("**").and_then(|bold| bold.split_once("**"));
+    let bold = bold.map(|(label, name)| format!("{label}{name}"));
+    let code = prose::uncode(words).filter(|code| code.contains([':', '：']));
+    if let Some((kind, name)) = announced(bold.as_deref().or(code).unwrap_or(words)) {
+        return Some((prose::one_line(unmarked(name)), kind));
     }
     if words.starts_with('`') {
         let code = prose::first_code(words)?;
@@ -54,13 +58,31 @@ fn plain(words: &str) -> String {
     {
         words = link.split_once("](").map_or(words, |(text, _)| text);
     }
-    unmarked(words).trim().to_owned()
+    let words = unmarked(words).trim();
+    // `read_file:`
+    let bare = words.strip_suffix([':', '：']).filter(|name| is_name(name) && !name.eq_ignore_ascii_case("tool"));
+    bare.unwrap_or(words).to_owned()
 }
 
-/// Words without the marks of bold type around them.
+/// Words without the marks of emphasis and the quotes around them.
 fn unmarked(words: &str) -> &str {
-    let within = |mark: &str| words.strip_prefix(mark)?.strip_suffix(mark).filter(|inner| !inner.contains(mark));
-    within("**").or_else(|| within("__")).unwrap_or(words)
+    let within = |open: &str, close: &str| {
+        let inner = words.strip_prefix(open)?.strip_suffix(close)?;
+        let is_one = open == "_" || !inner.contains(open);
+        (!inner.is_empty() && is_one).then_some(inner)
+    };
+    const MARKS: [(&str, &str); 9] = [
+        ("**", "**"),
+        ("__", "__"),
+        ("~~", "~~"),
+        ("*", "*"),
+        ("_", "_"),
+        ("\"", "\""),
+        ("'", "'"),
+        ("“", "”"),
+        ("„", "“"),
+    ];
+    MARKS.iter().find_map(|(open, close)| within(open, close)).map_or(words, unmarked)
 }
 
 /// `Tool: x`, `MCP Tool 2 - `x``, and with less confidence `Function: x`.
@@ -73,7 +95,19 @@ fn announced(words: &str) -> Option<(Confidence, &str)> {
     let (kind, rest) = match cut(words, "tool") {
         Some(length) => (Confidence::Explicit, &words[length..]),
         None => {
-            let other = ["function", "method", "command", "action", "operation", "werkzeug", "outil", "herramienta"];
+            let other = [
+                "function",
+                "method",
+                "command",
+                "action",
+                "operation",
+                "werkzeug",
+                "outil",
+                "herramienta",
+                "工具",
+                "ツール",
+                "도구",
+            ];
             let length = other.iter().find_map(|prefix| cut(words, prefix))?;
             (Confidence::Likely, &words[length..])
         }
@@ -90,8 +124,28 @@ fn announced(words: &str) -> Option<(Confidence, &str)> {
     let code = code.or_else(|| bold.filter(|bold| is_name(bold)));
     let is_sure = is_colon && kind == Confidence::Explicit;
     let is_separated = is_colon || rest.len() < numbered.len();
+    let marked = Some(unmarked(rest)).filter(|name| name.len() < rest.len() && is_name(name));
+    let code = code.or(marked);
+    // `Werkzeug: lampe`
+    if code.is_none() && is_colon && !is_sure && is_name(rest) && !is_made_of_words(rest) {
+        return Some((Confidence::Listed, rest));
+    }
     let name = code.or_else(|| (is_sure || is_separated && is_name(rest) && is_made_of_words(rest)).then_some(rest))?;
     Some((kind, if is_sure { name } else { unsigned(name).0 }))
+}
+
+/// The name after `Tool:` on a line that is not a heading.
+pub(crate) fn announced_on(line: &str) -> Option<String> {
+    tool(line).filter(|(name, confidence)| *confidence == Confidence::Explicit && is_name(name)).map(|(name, _)| name)
+}
+
+/// Whether a heading may be a tool's although no name was found in it: it begins with "Tool", or has a name in code.
+pub(crate) fn may_be_tool(words: &str) -> bool {
+    let plain = plain(words);
+    let words = without_number(&plain).trim_start_matches(|c: char| !c.is_alphanumeric());
+    let first = words.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let code = prose::first_code(&plain);
+    first.eq_ignore_ascii_case("tool") || code.is_some_and(|name| is_name(name) && !is_file(name))
 }
 
 /// The name of a signature (`f(a: string) -> object`) or of a title with a remark (`read_file - Reads a file`), and
@@ -209,6 +263,15 @@ mod tests {
             ("Read File (`read_file`)", Some(("read_file", Confidence::Listed))),
             ("Tool 2 - `read_file`", Some(("read_file", Confidence::Explicit))),
             ("MCP Tool: read_file", Some(("read_file", Confidence::Explicit))),
+            ("**Tool:** *theta*", Some(("theta", Confidence::Explicit))),
+            ("`Tool: theta`", Some(("theta", Confidence::Explicit))),
+            ("Tool \"theta\"", Some(("theta", Confidence::Explicit))),
+            ("_read_theta_", Some(("read_theta", Confidence::Likely))),
+            ("~~read_theta~~", Some(("read_theta", Confidence::Likely))),
+            ("***read_theta***", Some(("read_theta", Confidence::Likely))),
+            ("Werkzeug: theta", Some(("theta", Confidence::Listed))),
+            ("工具：theta", Some(("theta", Confidence::Listed))),
+            ("theta:", Some(("theta", Confidence::Listed))),
             ("Function: `read_file`", Some(("read_file", Confidence::Likely))),
             ("Using `config.toml`", None),
             ("Toolbox", None),

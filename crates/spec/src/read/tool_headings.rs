@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::blocks::{Block, BlockKind};
 use super::listed::ListHeadings;
 use super::names::{self, Confidence};
-use super::table::Table;
+use super::table::{Column, Table};
 use super::{Problem, labels, prose, schemas};
 use crate::lint::rules;
 use crate::model::Section;
@@ -121,7 +121,11 @@ fn untitled(text: &str, blocks: &[Block], starts: &[ToolHeading], unread: &[Prob
         let below = &blocks[index + 1..];
         let is_name = names::tool(title).is_some();
         let own = below.iter().position(|block| matches!(block.kind, BlockKind::Heading { .. })).unwrap_or(below.len());
-        if describes_input(text, below) || is_name && looks_like_a_tool(text, &below[..own]) {
+        let below_own = &below[..own];
+        if describes_input(text, below)
+            || is_name && looks_like_a_tool(text, below_own)
+            || below_own.iter().any(|block| tables_parameters(text, block, title))
+        {
             let why = if is_name { "it may be any word" } else { "it is not a name" };
             let message = format!(
                 "\"{}\" describes parameters and was not read as a tool, because {why}; write the heading as \
@@ -132,6 +136,16 @@ fn untitled(text: &str, blocks: &[Block], starts: &[ToolHeading], unread: &[Prob
         }
     }
     found
+}
+
+/// Whether a table says of parameters whether they are required. Below a heading that cannot be a tool's it must call them
+/// parameters, for settings and members of objects are described in the same way.
+fn tables_parameters(text: &str, block: &Block, title: &str) -> bool {
+    let Some(table) = Table::of(text, &block.kind, block.span) else { return false };
+    let columns = table.columns().unwrap_or_default();
+    let asks = columns.iter().any(|column| matches!(column, Column::Required | Column::Optional));
+    let names_parameters = || table.header.cells.iter().any(|cell| labels::announces_parameters(&cell.text));
+    asks && (names::may_be_tool(title) || names_parameters() && !labels::announces_parameters(title))
 }
 
 /// Whether parameters are described right below a heading.

@@ -1,6 +1,7 @@
 //! Tools that are written in other forms: each is read, or a finding names it.
 
 use sinew_spec::Document;
+use sinew_spec::compare::{Impact, diff_documents};
 use sinew_spec::lint::{self, LintConfig};
 
 const READ: &str = "\
@@ -305,4 +306,43 @@ fn a_bullet_between_parameters_that_could_not_be_read_is_named() {
     ] {
         assert_eq!(named(&format!("{read}{other}")), [], "{other}");
     }
+}
+
+#[test]
+fn whatever_a_tool_is_called_it_is_read_or_named() {
+    const TABLE: &str =
+        "| Parameter | Type | Required | Description |\n|---|---|---|---|\n| `p` | string | Yes | The path. |\n";
+    for heading in [
+        "## Tool — theta",
+        "## 1) Tool theta",
+        "## Tool \"theta\"",
+        "## **Tool:** *theta*",
+        "## `Tool: theta`",
+        "## _read_theta_",
+        "## ~~read_theta~~",
+        "## Endpoint: `theta`",
+        "## Werkzeug: theta",
+        "## 工具：theta",
+        "## theta:",
+        "## Read theta",
+        "**Tool: theta**",
+        "Tool: theta",
+        "**Tool:** `theta`",
+    ] {
+        let text = format!("{READ}{heading}\n\nReads.\n\n{TABLE}");
+        let (tools, unread) = seen(&text);
+        let names: Vec<String> = tools.into_iter().chain(unread.into_iter().map(|(name, _)| name)).collect();
+        assert_eq!(names.len(), 1, "{heading}: {names:?}");
+        let changed = Document::parse(&text.replace("| `p` | string", "| `p` | integer"));
+        let impact = diff_documents(&Document::parse(&text), &changed).changes.iter().map(|change| change.impact).max();
+        assert!(impact >= Some(Impact::Undecided), "{heading}: {impact:?}");
+    }
+    for other in ["## Common parameters", "## Settings of the server"] {
+        let table = TABLE.replace("Parameter", "Setting");
+        assert_eq!(seen(&format!("{READ}{other}\n\n{table}")), (vec![], vec![]), "{other}");
+    }
+    let fence = "### 8. Security Considerations\n\n```json\n[{\"name\": \"dim_it\", \"inputSchema\": {\"type\": \"object\"}}, \
+        {\"name\": \"shut_it\", \"inputSchema\": {\"type\": \"object\"}}]\n```\n";
+    let names: Vec<String> = seen(&format!("{READ}{fence}")).1.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["dim_it", "shut_it"]);
 }
