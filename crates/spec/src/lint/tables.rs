@@ -57,6 +57,18 @@ fn each_row(reporter: &mut Reporter<'_>, table: &FieldTable, section: Section) {
         if !seen.insert(row.name.as_str()) {
             reporter.report(&rules::PARAMETER_REPEATED, row.name_span, format!("`{name}` is described twice"));
         }
+        if let Some(span) = row.surplus {
+            let message =
+                format!("the row of `{name}` has more cells than the header; write `\\|` for a `|` in a cell");
+            reporter.report(&rules::TABLE_SHAPE, span, message);
+        }
+        let is_one = !row.name.contains(['`', ',', '(', ' ']) || super::placeholders::is_placeholder(&row.name);
+        if section == Section::Input && !is_one {
+            let message = format!(
+                "`{name}` was read as the name of one parameter; write only the name here, and a row for each parameter"
+            );
+            reporter.report(&rules::TOOL_UNREAD, row.name_span, message);
+        }
         if let Some(cell) = &row.kind {
             match types::read(&cell.text) {
                 None => {

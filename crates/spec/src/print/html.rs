@@ -89,18 +89,20 @@ fn markdown(text: &str) -> String {
     let text = if text == prose::NOT_STATED { "*Not stated.*" } else { text };
     let text = widened(text);
     let events =
-        Parser::new_ext(&text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH).map(|event| match event {
-            Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
-            Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
-                Event::Start(Tag::Link { link_type, dest_url: safe(dest_url), title, id })
-            }
-            // Images would be loaded from elsewhere; only their text is kept.
-            Event::Start(Tag::Image { link_type, title, id, .. }) => {
-                Event::Start(Tag::Link { link_type, dest_url: CowStr::Borrowed("#"), title, id })
-            }
-            Event::End(pulldown_cmark::TagEnd::Image) => Event::End(pulldown_cmark::TagEnd::Link),
-            other => other,
-        });
+        Parser::new_ext(&text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_FOOTNOTES).map(
+            |event| match event {
+                Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
+                Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+                    Event::Start(Tag::Link { link_type, dest_url: safe(dest_url), title, id })
+                }
+                // Images would be loaded from elsewhere; only their text is kept.
+                Event::Start(Tag::Image { link_type, title, id, .. }) => {
+                    Event::Start(Tag::Link { link_type, dest_url: CowStr::Borrowed("#"), title, id })
+                }
+                Event::End(pulldown_cmark::TagEnd::Image) => Event::End(pulldown_cmark::TagEnd::Link),
+                other => other,
+            },
+        );
     let mut html = String::new();
     pulldown_cmark::html::push_html(&mut html, events);
     html
@@ -186,5 +188,11 @@ mod tests {
         {
             assert!(page.contains(part), "{part}");
         }
+    }
+
+    #[test]
+    fn the_text_of_a_footnote_is_kept() {
+        let page = render_html("A", "See[^x].\n\n[^x]: The <b>manual</b>.", &[], "");
+        assert!(page.contains("The &lt;b&gt;manual"), "{page}");
     }
 }

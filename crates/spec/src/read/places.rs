@@ -55,6 +55,8 @@ pub struct SchemaSource {
     pub faults: Vec<JsonFault>,
     /// What stands beside what was read and was not read itself, with a sentence about it.
     pub unread: Vec<(String, Span)>,
+    /// Tables after the first whose rows nothing else describes.
+    pub other_tables: Vec<Span>,
 }
 
 #[derive(Clone, Debug)]
@@ -77,6 +79,8 @@ pub struct FieldRow {
     pub default: Option<Cell>,
     pub description: Option<Cell>,
     pub example: Option<Cell>,
+    /// The first cell beyond the columns of the table.
+    pub surplus: Option<Span>,
 }
 
 /// What a "required" cell answers.
@@ -143,6 +147,7 @@ impl FieldRow {
             default: None,
             description: None,
             example: None,
+            surplus: None,
         }
     }
 

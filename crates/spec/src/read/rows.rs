@@ -10,8 +10,16 @@ use sinew_tool::finding::Span;
 
 /// A row of a table, by its columns.
 pub(crate) fn read(row: table::Row, columns: &[Column]) -> Option<FieldRow> {
-    let cells = row.cells;
+    let mut cells = row.cells;
     let mut row = FieldRow::named("", row.span);
+    // Where a pipe was not escaped, the last cell was cut in two.
+    if cells.len() > columns.len() && !columns.is_empty() {
+        let surplus = cells.split_off(columns.len());
+        row.surplus = surplus.iter().find(|cell| cell.said().is_some()).map(|cell| cell.span);
+        if let Some(last) = cells.last_mut().filter(|_| row.surplus.is_some()) {
+            surplus.iter().for_each(|cell| last.text = format!("{} | {}", last.text, cell.text));
+        }
+    }
     for (cell, column) in cells.into_iter().zip(columns) {
         match column {
             Column::Name if row.name.is_empty() => {
@@ -239,6 +247,7 @@ fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<FieldRow>
         default: default.filter(|default| !default.is_empty()).map(|default| cell_of(text, line, default)),
         description: Some(Cell { text: description, span: cell_of(text, line, after.trim()).span }),
         example: None,
+        surplus: None,
     })
 }
 

@@ -346,3 +346,20 @@ fn whatever_a_tool_is_called_it_is_read_or_named() {
     let names: Vec<String> = seen(&format!("{READ}{fence}")).1.into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["dim_it", "shut_it"]);
 }
+
+#[test]
+fn a_row_with_more_cells_than_the_header_is_kept_and_reported() {
+    let text = READ.replace("The room. | `\"hall\"` |", "The room. | hall | stairs |");
+    let document = Document::parse(&text);
+    let findings = lint::check(&document, &LintConfig::default());
+    assert!(findings.iter().any(|finding| finding.message.contains("more cells than the header")));
+    assert_eq!(document.tools[0].input["properties"]["room"]["examples"][0], "hall | stairs");
+}
+
+#[test]
+fn a_cell_with_more_than_one_name_is_reported() {
+    for name in ["`room`, `lamp`", "room (required)"] {
+        let (_, unread) = seen(&READ.replace("`room`", name));
+        assert_eq!(unread.len(), 1, "{name}: {unread:?}");
+    }
+}
