@@ -16,7 +16,9 @@ use crate::read::prose::one_line;
 
 /// The texts of one tool that describe its parameters or its result and could not be read.
 pub(super) fn parts(old: &ToolSpecification, new: &ToolSpecification) -> Vec<Change> {
-    let is_faulty = |source: &SchemaSource| !(source.faults.is_empty() && source.unread.is_empty());
+    let is_faulty = |source: &SchemaSource| {
+        !(source.faults.is_empty() && source.unread.is_empty() && source.other_tables.is_empty())
+    };
     let input = |spec: &ToolSpecification| {
         let is_unread = !spec.input_known && !spec.input_notes.is_empty() || is_faulty(&spec.places.input);
         is_unread.then(|| one_line(&spec.input_notes))

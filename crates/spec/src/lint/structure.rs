@@ -95,6 +95,15 @@ fn unread_parameters(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     for (message, span) in &tool.places.input.unread {
         reporter.report(&rules::TOOL_UNREAD, *span, message.clone());
     }
+    for (source, what) in [(&tool.places.input, "parameters"), (&tool.places.output, "fields of the result")] {
+        for span in &source.other_tables {
+            let message = format!(
+                "another table describes the {what}, and this one was not read; put its rows into the first table \
+                 (`object.member` for the members of an object), or describe them in the JSON Schema"
+            );
+            reporter.report(&rules::TOOL_UNREAD, *span, message);
+        }
+    }
     let is_reported = !tool.places.input.faults.is_empty();
     if !tool.input_known && !tool.input_notes.is_empty() && !is_reported {
         let message = format!(

@@ -93,6 +93,8 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
     let mut labelled = false;
     // In the canonical form the schema comes last; a table after it is a note.
     let mut complete = false;
+    // Tables after the first.
+    let mut others: Vec<(Vec<String>, Span)> = Vec::new();
     // "Required:", in front of a table.
     let mut asked: Option<Cell> = None;
     for piece in pieces {
@@ -106,6 +108,9 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
         let taken = match &piece.kind {
             BlockKind::Table(_) | BlockKind::Html => {
                 let taken = !complete && take_table(text, piece, was_asked.as_ref(), &mut place);
+                if !taken {
+                    others.extend(other_table(text, piece));
+                }
                 // The label is part of the table now.
                 if taken && was_asked.is_some() {
                     rest.pop();
@@ -150,7 +155,42 @@ pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>,
         place.mistakes.extend(entry.mistakes.iter().copied());
     }
     let notes = prose_of(text, &rest);
-    SchemaReading { schema: merge(&place), notes, place }
+    let schema = merge(&place);
+    let known = schema.as_ref().map(member_names).unwrap_or_default();
+    others.retain(|(names, _)| names.iter().any(|name| !known.contains(last_part(name))));
+    place.other_tables = others.into_iter().map(|(_, span)| span).collect();
+    SchemaReading { schema, notes, place }
+}
+
+/// The names in a table that was not read, and its place.
+fn other_table(text: &str, piece: &Piece) -> Option<(Vec<String>, Span)> {
+    let table = Table::of(text, &piece.kind, piece.span)?;
+    let columns = table.columns().filter(|columns| columns.contains(&Column::Type))?;
+    let rows = table.rows.into_iter().filter_map(|row| rows::read(row, &columns));
+    Some((rows.map(|row| row.name).collect(), table.header.span))
+}
+
+/// `size` of `items[].size`.
+fn last_part(name: &str) -> &str {
+    name.trim_end_matches("[]").rsplit('.').next().unwrap_or(name)
+}
+
+/// The names of all members that a schema describes, at any depth.
+fn member_names(schema: &Value) -> HashSet<String> {
+    let mut names = HashSet::new();
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                let described = members.get("properties").and_then(Value::as_object);
+                names.extend(described.into_iter().flat_map(|described| described.keys().cloned()));
+                open.extend(members.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    names
 }
 
 /// Takes a table of parameters out of the prose, for tools that have no section for it.

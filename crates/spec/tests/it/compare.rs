@@ -648,3 +648,26 @@ fn what_a_cell_says_beside_its_value_is_compared_and_printed() {
     let property = &read.tools[0].input["properties"]["p"];
     assert_eq!(*property, json!({"type": "integer", "default": 5, "description": "How many. (1-10)"}));
 }
+
+#[test]
+fn a_second_table_that_is_not_read_is_reported_and_undecided() {
+    for section in ["3. Input Schema", "4. Output Schema"] {
+        let second = "Failure:\n\n| Field | Type | Description |\n|---|---|---|\n| `code` | string | Why. |\n";
+        let header = "| Field | Type | Description |";
+        let old = tabled(section, header, "| `size` | integer | How big. |", second);
+        let findings = sinew_spec::lint::check(&old, &sinew_spec::lint::LintConfig::default());
+        assert!(findings.iter().any(|finding| finding.message.starts_with("another table")), "{section}");
+        for new in ["| `code` | integer | Why. |\n", ""] {
+            let new = Document::parse(&old.text.replace("| `code` | string | Why. |\n", new));
+            let impact = diff_documents(&old, &new).changes.iter().map(|change| change.impact).max();
+            assert_eq!(impact, Some(Impact::Undecided), "{section}: {}", new.text);
+        }
+        assert_eq!(diff_documents(&old, &old).changes, []);
+        // What the first table describes with the object around it is read.
+        let nested = old
+            .text
+            .replace("| `size` | integer | How big. |", "| `e` | object | Why. |\n| `e.code` | string | Why. |");
+        let findings = sinew_spec::lint::check(&Document::parse(&nested), &sinew_spec::lint::LintConfig::default());
+        assert!(!findings.iter().any(|finding| finding.message.starts_with("another table")), "{section}");
+    }
+}

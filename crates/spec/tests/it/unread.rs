@@ -329,7 +329,7 @@ fn whatever_a_tool_is_called_it_is_read_or_named() {
         "Tool: theta",
         "**Tool:** `theta`",
     ] {
-        let text = format!("{READ}{heading}\n\nReads.\n\n{TABLE}");
+        let text = format!("{READ}### 8. Security Considerations\n\nAsk.\n\n{heading}\n\nReads.\n\n{TABLE}");
         let (tools, unread) = seen(&text);
         let names: Vec<String> = tools.into_iter().chain(unread.into_iter().map(|(name, _)| name)).collect();
         assert_eq!(names.len(), 1, "{heading}: {names:?}");
