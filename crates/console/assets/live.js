@@ -5,7 +5,7 @@ import { get } from './gateway.js';
 
 // Changes come as fast as calls end; nobody reads faster than this.
 const PAUSE = 1000;
-// How long a page whose stream was refused goes without.
+// How long a page whose stream was refused goes without, and until what could not be read is read again.
 const REOPEN = 10000;
 const watchers = [];
 let stream = null;
@@ -29,6 +29,8 @@ export function live(kinds, refresh) {
         if (content()?.querySelector(':scope > .quiet:only-child')) {
           content().replaceChildren(h('p', { class: 'problem', role: 'alert' }, visible(error.message)));
         }
+        // Not a refusal, but a gateway that could not be reached or was too busy.
+        if (!(error.status < 500)) setTimeout(run, REOPEN);
       }
       // What changes meanwhile is shown together.
       await new Promise((done) => setTimeout(done, PAUSE));
@@ -55,13 +57,9 @@ function changed(kinds) {
 
 function open() {
   if (stream || document.hidden) return;
-  let first = true;
   stream = new EventSource('stream');
-  stream.addEventListener('reset', () => {
-    // The first one is about what was read just now.
-    if (!first) changed(null);
-    first = false;
-  });
+  // The first one too: what changed after the page read and before the gateway listened is told by nothing else.
+  stream.addEventListener('reset', () => changed(null));
   stream.addEventListener('change', (event) => changed(JSON.parse(event.data).kinds));
   // The browser tries again by itself, but not after a refusal: too many pages are open, or the session is over, which
   // the requests of the page find out.

@@ -315,7 +315,10 @@ pub(crate) async fn serve_as<F: Future<Output = Response<Body>>>(
         biased;
         response = answer(request) => response,
         () = front.gateway.tokens().revoked(&who) => {
-            return *unauthorized(front, "The bearer token was revoked", ChallengeError::Invalid);
+            return *match front.gateway.tokens().expiry_of(&who) {
+                Some(at) => expired(front, at),
+                None => unauthorized(front, "The bearer token was revoked", ChallengeError::Invalid),
+            };
         }
         () = front.stop.cancelled() => {
             let message = "the gateway stopped before the request ended; check whether a call took effect";

@@ -128,6 +128,12 @@ impl Tokens {
         found
     }
 
+    /// Since when the token of a caller has expired; `None` where it was revoked or is valid.
+    pub fn expiry_of(&self, who: &Principal) -> Option<i64> {
+        let (rows, now) = (self.mirror.rows.load(), now());
+        rows.iter().find(|row| row.id == who.id && row.is_expired(now))?.expires_at
+    }
+
     /// Since when a token has expired, in milliseconds of Unix time; `None` for one that is unknown or valid.
     pub fn expired_at(&self, token: &str) -> Option<i64> {
         let (hash, now) = (hash(token), now());
