@@ -47,9 +47,14 @@ async fn a_call_that_came_too_late_for_a_node_that_stopped_runs_elsewhere_unless
         let mut unread = said_to(&outside, "a").await;
         a.die().await;
         let last_word = async {
-            let message = unread.next().await.expect("the call");
-            let (head, text) = read(&message);
-            assert_eq!(text["body"]["call"]["form"]["tool"], "echo");
+            // Other nodes may have something else to say before.
+            let (message, head) = loop {
+                let message = unread.next().await.expect("the call");
+                let (head, text) = read(&message);
+                if text["body"]["call"]["form"]["tool"] == "echo" {
+                    break (message, head);
+                }
+            };
             b.join(&new);
             b.is_settled().await;
             let caller = format!("sinew.test.node.c.{}", head["boot"].as_str().expect("a run"));
@@ -65,35 +70,6 @@ async fn a_call_that_came_too_late_for_a_node_that_stopped_runs_elsewhere_unless
             false => assert_eq!(answer.expect_err("nobody knows").kind, ErrorKind::DeviceLost),
         }
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_stops_answers_what_it_took_and_then_says_so_and_hears_nothing_more() {
-    let nats = NatsServer::open().await;
-    let [a, c] = [Node::open(&nats, "a").await, Node::open(&nats, "c").await];
-    let board = TestDevice::board(1);
-    a.join(&board);
-    c.sees("board-1").await;
-    // It speaks to those that it knows.
-    a.knows(2).await;
-    let outside = nats.client().await;
-    let (mut to_a, mut to_c) = (said_to(&outside, "a").await, said_to(&outside, "c").await);
-    let (answer, ()) = tokio::join!(c.call("board-1", "wait", json!({})), async {
-        board.began.notified().await;
-        a.stop().await;
-    });
-    let error = answer.expect_err("the node did not wait for the device");
-    assert_eq!((error.kind, board.count()), (ErrorKind::DeviceLost, 1), "{error}");
-    let mut last = Value::Null;
-    while last["body"]["stopped"].is_null() {
-        let message = to_c.next().await.expect("what it says");
-        last = read(&message).1;
-    }
-    let subject = to_a.next().await.expect("the call").subject;
-    drop(to_a);
-    outside.flush().await.expect("sent");
-    let asked = outside.request(subject, Bytes::new()).await.expect_err("nobody hears it");
-    assert_eq!(asked.kind(), async_nats::RequestErrorKind::NoResponders);
 }
 
 #[tokio::test(flavor = "multi_thread")]
